@@ -1,13 +1,35 @@
-"""Skips that are told of, and are failures where nothing may be skipped (GPULSE_NO_SKIPS=1)."""
+"""What all tests share: the fake driver, processes that are really there, and skips that are told of."""
 
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.fake_nvml import FakeNvml, NoCompilerError
+
 ROOT = Path(__file__).resolve().parent.parent
 NO_SKIPS = os.environ.get("GPULSE_NO_SKIPS") == "1"
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> FakeNvml:
+    """A fake driver; programs started with its environment see the cards it describes."""
+    try:
+        return FakeNvml(tmp_path)
+    except NoCompilerError:
+        pytest.skip("gcc is missing")
+
+
+@pytest.fixture
+def pids() -> Iterator[list[int]]:
+    """Three processes that are really there: peers leave out those that are not."""
+    sleepers = [subprocess.Popen(["sleep", "300"]) for _ in range(3)]
+    yield [sleeper.pid for sleeper in sleepers]
+    for sleeper in sleepers:
+        sleeper.kill()
+        sleeper.wait()
 
 
 @pytest.hookimpl(wrapper=True)
