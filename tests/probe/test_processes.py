@@ -235,3 +235,11 @@ def test_any_bytes_in_any_file_make_a_record(**files: bytes) -> None:
     assert record["pid"] == 7
     assert set(record) <= FIELDS
     json.dumps(record, ensure_ascii=False).encode("utf-8")
+
+
+def test_what_hung_before_is_left_alone():
+    """A process whose memory map is locked must not hang every child that comes after the first."""
+    collector = Processes(System(str(RECORDED / "node")), lambda _text: False)
+    (record,) = collector.collect(0.0, print, [{"pid": 4242, "uuid": "GPU-1", "kinds": ["compute"]}])
+    assert "command" not in record
+    assert record["user"] == str(record["uid"])

@@ -44,7 +44,7 @@ class Processes:
 
     def __init__(self, system, mark=None):
         self._system = system
-        self._mark = mark
+        self._mark = mark or (lambda _text: True)
         self._known = {}
         self._users = {}
         self._survivors = Survivors(system)
@@ -153,24 +153,24 @@ class Processes:
         if now >= until:
             if len(self._users) >= _KEEP_USERS:
                 self._users.clear()
-            self._about_to("looking up uid %d" % uid)
-            found = self._system.user_name(uid)
+            found = self._system.user_name(uid) if self._may("looking up uid %d" % uid) else None
             name = printable(found) if found else str(uid)
             self._users[uid] = (name, now + _USER_SECONDS)
         return name
 
     def _command(self, pid):
         path = "/proc/%d/cmdline" % pid
-        self._about_to("reading " + path)
+        if not self._may("reading " + path):
+            return None
         try:
             data = self._system.read_bytes(path, COMMAND_BYTES)
         except OSError:
             return None
         return parse_command(data[:COMMAND_BYTES], len(data) >= COMMAND_BYTES)
 
-    def _about_to(self, text):
-        if self._mark:
-            self._mark(text)
+    def _may(self, text):
+        """Note what is about to be done, as it may hang; not where it hung before."""
+        return self._mark(text) is not False
 
     def _parsed(self, parse, path):
         try:

@@ -1,0 +1,1 @@
+"""NVIDIA cards through NVML, the library that comes with the driver."""

@@ -1,0 +1,54 @@
+"""Errors the driver tells of (XID), through NVML's event set."""
+
+from ctypes import byref, c_uint, c_ulonglong, c_void_p
+
+from gpulse_probe.nvidia import binding
+from gpulse_probe.nvidia.library import CARD_LOST, Refused
+
+# Events kept per card, so that a hub that missed a snapshot still learns of them.
+KEPT = 10
+# Taken off the queue at one tick, so that a card in a storm of errors does not hold up the others.
+_MOST_AT_ONCE = 64
+
+
+class Events:
+    """One event set for all cards. Raises library.Refused where the driver has none."""
+
+    def __init__(self, library, cards):
+        self._set = c_void_p()
+        library.function("nvmlEventSetCreate")(byref(self._set))
+        self._wait = library.function("nvmlEventSetWait_v2")
+        self._free = library.function("nvmlEventSetFree")
+        self._data = binding.c_nvmlEventData_t()
+        self._cards = {}
+        for card in cards:
+            supported = c_ulonglong()
+            try:
+                library.function("nvmlDeviceGetSupportedEventTypes", card.index)(card.handle, byref(supported))
+                if supported.value & binding.nvmlEventTypeXidCriticalError:
+                    library.function("nvmlDeviceRegisterEvents", card.index)(
+                        card.handle, c_ulonglong(binding.nvmlEventTypeXidCriticalError), self._set
+                    )
+                    self._cards[card.handle.value] = card
+            except Refused as refusal:
+                card.refused(refusal)
+
+    def collect(self, wall_time):
+        """Add what happened since the last tick to the cards it happened to."""
+        if not self._cards:
+            return
+        for _ in range(_MOST_AT_ONCE):
+            try:
+                self._wait(self._set, byref(self._data), c_uint(0))
+            except Refused as refusal:
+                # A lost card tells of itself when it is read.
+                if refusal.code == binding.NVML_ERROR_TIMEOUT or refusal.code in CARD_LOST:
+                    return
+                raise
+            card = self._cards.get(self._data.device)
+            if card is not None and self._data.eventType == binding.nvmlEventTypeXidCriticalError:
+                card.xid_events.append({"time": round(wall_time, 3), "xid": self._data.eventData})
+                del card.xid_events[:-KEPT]
+
+    def close(self):
+        self._free(self._set)

@@ -1,0 +1,145 @@
+"""Which processes are on a device, how much memory each holds, and how much of the card's time it takes."""
+
+from ctypes import Structure, byref, c_uint, c_ulonglong
+
+from gpulse_probe.nvidia import binding
+from gpulse_probe.nvidia.library import NEVER, Refused
+from gpulse_probe.nvidia.readings import UNKNOWN_64
+
+_ProcessInfo = binding.c_nvmlProcessInfo_v2_t
+_Sample = binding.c_nvmlProcessUtilizationSample_t
+
+
+class _OldProcessInfo(Structure):
+    """What drivers before 450 tell of a process."""
+
+    _fields_ = (("pid", c_uint), ("usedGpuMemory", c_ulonglong))
+
+
+_KINDS = (
+    ("compute", "nvmlDeviceGetComputeRunningProcesses"),
+    ("graphics", "nvmlDeviceGetGraphicsRunningProcesses"),
+    ("mps", "nvmlDeviceGetMPSComputeRunningProcesses"),
+)
+# A share holds so long when no new sample comes: drivers take one or more a second while a process computes.
+_SHARE_SECONDS = 2.0
+_VERSIONS = (("_v3", _ProcessInfo), ("_v2", _ProcessInfo), ("", _OldProcessInfo))
+
+
+class _List:
+    """One of NVML's process lists for one device."""
+
+    def __init__(self, kind, library, gpu, handle, name):
+        self.kind = kind
+        self._library = library
+        self._gpu = gpu
+        self._handle = handle
+        self._name = name
+        self._versions = list(_VERSIONS)
+        self._use_version()
+
+    def _use_version(self):
+        suffix, self._structure = self._versions.pop(0)
+        self._function = self._library.function(self._name + suffix, self._gpu)
+        self._make_room(32)
+
+    def _make_room(self, size):
+        self._room = (self._structure * size)()
+        self._count = c_uint(size)
+        self._arguments = (self._handle, byref(self._count), self._room)
+
+    def ask(self):
+        """The processes as (pid, bytes or None)."""
+        while True:
+            self._count.value = len(self._room)
+            try:
+                self._function(*self._arguments)
+            except Refused as refusal:
+                if refusal.code == binding.NVML_ERROR_INSUFFICIENT_SIZE:
+                    self._make_room(max(self._count.value, len(self._room)) * 2)
+                    continue
+                if refusal.code == binding.NVML_ERROR_FUNCTION_NOT_FOUND and self._versions:
+                    self._use_version()
+                    continue
+                raise
+            room = self._room
+            found = []
+            for index in range(self._count.value):
+                info = room[index]
+                memory = info.usedGpuMemory
+                found.append((info.pid, None if memory == UNKNOWN_64 else memory))
+            return found
+
+
+class Running:
+    """The processes of one device, as uses: dictionaries with pid, uuid, kinds, memory_bytes and sm_ratio."""
+
+    def __init__(self, library, gpu, handle, uuid, shares):
+        """`shares`: also ask how much of the card's time each process takes; MIG instances cannot tell."""
+        self._uuid = uuid
+        self._lists = [_List(kind, library, gpu, handle, name) for kind, name in _KINDS]
+        self._handle = handle
+        self._utilization = library.function("nvmlDeviceGetProcessUtilization", gpu) if shares else None
+        self._seen = 0
+        self._shares = {}
+        self._samples = (_Sample * 64)()
+
+    def ask(self, wall_time, refused):
+        """The uses; refused(Refused) is called for each list that could not be had."""
+        uses = {}
+        for listing in tuple(self._lists):
+            try:
+                found = listing.ask()
+            except Refused as refusal:
+                if refusal.code in NEVER:
+                    self._lists.remove(listing)
+                refused(refusal)
+                continue
+            for pid, memory in found:
+                use = uses.get(pid)
+                if use is None:
+                    use = uses[pid] = {"pid": pid, "uuid": self._uuid, "kinds": []}
+                if listing.kind not in use["kinds"]:
+                    use["kinds"].append(listing.kind)
+                # The same memory stands in every list the process is in.
+                if memory is not None and memory > use.get("memory_bytes", -1):
+                    use["memory_bytes"] = memory
+        if uses and self._utilization is not None:
+            try:
+                self._add_shares(uses, wall_time)
+            except Refused as refusal:
+                if refusal.code in NEVER:
+                    self._utilization = None
+                refused(refusal)
+        return list(uses.values())
+
+    def _add_shares(self, uses, wall_time):
+        since = self._seen or int((wall_time - 1.0) * 1000000)
+        count = c_uint(len(self._samples))
+        while True:
+            try:
+                self._utilization(self._handle, self._samples, byref(count), c_ulonglong(since))
+            except Refused as refusal:
+                if refusal.code == binding.NVML_ERROR_INSUFFICIENT_SIZE and count.value > len(self._samples):
+                    self._samples = (_Sample * (count.value * 2))()
+                    count = c_uint(len(self._samples))
+                    continue
+                if refusal.code != binding.NVML_ERROR_NOT_FOUND:
+                    raise
+                # No sample since the last time: nobody computed, or it is too early for the next one.
+                count.value = 0
+            break
+        newest = {pid: self._shares[pid] for pid in uses if pid in self._shares}
+        for index in range(count.value):
+            sample = self._samples[index]
+            stamp = sample.timeStamp
+            if stamp >= newest.get(sample.pid, (0, 0))[0]:
+                newest[sample.pid] = (stamp, sample.smUtil)
+            self._seen = max(self._seen, stamp)
+        self._shares = newest
+        oldest = (wall_time - _SHARE_SECONDS) * 1000000
+        for pid, use in uses.items():
+            stamp, percent = newest.get(pid, (0, 0))
+            # Some drivers give nonsense for a process that just started.
+            if percent <= 100:
+                use["sm_ratio"] = percent / 100.0 if stamp > oldest else 0.0

@@ -1,0 +1,1 @@
+"""Ways a Snapshot leaves the node."""

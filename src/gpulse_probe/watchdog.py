@@ -1,0 +1,150 @@
+"""Keeps the device child going: notices when it hangs or ends, lets go of it, and starts another after a pause."""
+
+import time
+
+from gpulse_probe.child import Child, ChildEnded
+
+DEADLINE_SECONDS = 5.0
+# The driver may take this long to wake the cards of a big node when nobody keeps it loaded.
+SLOW_DEADLINE_SECONDS = 30.0
+_SLOW_NOTES = ("nvmlInit_v2", "nvidia-smi")
+_FIRST_PAUSE_SECONDS = 1.0
+_LONGEST_PAUSE_SECONDS = 60.0
+# What children hung in is remembered so long, for those that can do without it.
+_REMEMBER_SECONDS = 600.0
+# Children that not even SIGKILL ends; with so many there is no point in losing another to the driver.
+MOST_ABANDONED = 3
+
+
+class Watchdog:
+    """Asks a child for samples and never waits longer than it is told to."""
+
+    def __init__(self, answer, page, deadline=DEADLINE_SECONDS, start_child=Child, clock=time.monotonic):
+        """`answer` is what the child runs, `page` where it notes what it is about to do."""
+        self._answer = answer
+        self._page = page
+        self._deadline = deadline
+        self._start_child = start_child
+        self._clock = clock
+        self._child = None
+        self._abandoned = []
+        self._start_at = 0.0
+        self._pause = _FIRST_PAUSE_SECONDS
+        self._asked_at = None
+        self._note = None
+        self._note_since = None
+        self._silent_since = None
+        self._doing = ""
+        self._ended = None
+        self._hung_in = {}
+        self._restarted_for = None
+        self.sample = None
+        self.sample_asked_at = None
+
+    def ask(self):
+        """Set the child to work. An answer that came too late for an earlier tick is taken first."""
+        self._bury()
+        self.wait(0.0)
+        now = self._clock()
+        if self._child is None and now >= self._start_at and len(self._abandoned) < MOST_ABANDONED:
+            self._child = self._start_child(self._answer)
+        if self._child is None or self._asked_at is not None:
+            return
+        self._page.note("")
+        self._asked_at, self._note, self._note_since = now, None, now
+        try:
+            self._child.ask("\n".join(self._hung_in).encode("utf-8"))
+        except ChildEnded as ended:
+            self._child_ended(ended)
+
+    def wait(self, seconds):
+        """Wait so long for the answer; it is then in `sample`, and when it was asked for in `sample_asked_at`."""
+        end = self._clock() + seconds
+        while self._child is not None and self._asked_at is not None:
+            try:
+                answer = self._child.answer(max(0.0, end - self._clock()))
+            except ChildEnded as ended:
+                self._child_ended(ended)
+                return
+            if answer is not None:
+                self.sample, self.sample_asked_at = answer, self._asked_at
+                self._asked_at = self._silent_since = self._ended = None
+                self._pause = _FIRST_PAUSE_SECONDS
+                return
+            self._look_at_note()
+            if self._clock() >= end:
+                return
+
+    def restart(self):
+        """Replace the child that gave the last sample: it asked for it. Once for each sample."""
+        if self._child is not None and self._restarted_for is not self.sample:
+            self._let_go(self._clock())
+        self._restarted_for = self.sample
+
+    @property
+    def lost(self):
+        """Whether the last sample says nothing about now."""
+        return self.sample is None or self._silent_since is not None
+
+    def complaint(self):
+        """What is wrong, in words; None while answers come in time."""
+        if self._silent_since is None:
+            return None
+        if self._ended:
+            text = self._ended
+        else:
+            gpu, separator, call = self._doing.partition(": ")
+            if not separator:
+                gpu, call = "", self._doing
+            who = "NVML" if call.startswith("nvml") else "the node"
+            seconds = self._clock() - self._silent_since
+            text = "%s%s has not answered for %d s (%s)" % (gpu + separator, who, seconds, call or "starting")
+        if len(self._abandoned) >= MOST_ABANDONED:
+            text += "; %d readers are stuck in the driver and cannot be ended, reboot the node" % len(self._abandoned)
+        return text
+
+    def close(self):
+        """Let go of everything, and wait a moment for what was killed to end."""
+        if self._child is not None:
+            self._let_go(self._clock())
+        end = time.monotonic() + 0.5
+        while self._abandoned and time.monotonic() < end:
+            self._bury()
+            time.sleep(0.005)
+
+    def _look_at_note(self):
+        """A call is given its deadline, not the whole sample: a slow node is not a hung one."""
+        now = self._clock()
+        note = self._page.read()
+        if note != self._note:
+            self._note_since = self._asked_at if self._note is None else now
+            self._note = note
+        quiet = now - self._note_since
+        if quiet < self._deadline:
+            return
+        self._silent_since = self._silent_since or self._note_since
+        self._doing, self._ended = note or self._doing, None
+        if note:
+            self._hung_in[note] = now
+        if quiet >= (SLOW_DEADLINE_SECONDS if note in _SLOW_NOTES else self._deadline):
+            self._let_go(now)
+
+    def _child_ended(self, ended):
+        now = self._clock()
+        what = self._page.read()
+        self._silent_since = self._silent_since or now
+        self._ended = "the reader of the GPUs ended (%s): %s" % (what or "starting", str(ended).strip().split("\n")[-1])
+        self._let_go(now)
+
+    def _let_go(self, now):
+        self._child.abandon()
+        self._abandoned.append(self._child)
+        self._child = self._asked_at = None
+        self._start_at = now + self._pause
+        self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
+        self._bury()
+
+    def _bury(self):
+        self._abandoned = [child for child in self._abandoned if not child.gone()]
+        forget = self._clock() - _REMEMBER_SECONDS
+        self._hung_in = {note: since for note, since in self._hung_in.items() if since > forget}

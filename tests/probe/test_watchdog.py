@@ -1,0 +1,216 @@
+"""The watchdog: a hang costs the GPUs' values, never the snapshots; what it leaves behind stays bounded."""
+
+import signal
+import time
+from itertools import pairwise
+from typing import ClassVar
+
+import pytest
+
+from gpulse_probe import watchdog as module
+from gpulse_probe.child import Child, ChildEnded
+from gpulse_probe.page import Page
+from gpulse_probe.watchdog import MOST_ABANDONED, Watchdog
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+class StuckChild:
+    """Stands for a process in an uninterruptible call: it never answers and survives SIGKILL."""
+
+    alive: ClassVar[list["StuckChild"]] = []
+    clock: Clock
+
+    def __init__(self, _answer):
+        self.released = False
+        self.requests = []
+        self.alive.append(self)
+
+    def ask(self, request):
+        self.requests.append(request)
+
+    def answer(self, seconds):
+        self.clock.now += seconds
+
+    def abandon(self):
+        pass
+
+    def gone(self):
+        if self.released and self in self.alive:
+            self.alive.remove(self)
+        return self.released
+
+
+@pytest.fixture
+def stuck():
+    StuckChild.alive = []
+    StuckChild.clock = Clock()
+    page = Page()
+    dog = Watchdog(None, page, start_child=StuckChild, clock=StuckChild.clock)
+    return dog, page, StuckChild.clock
+
+
+def tick(dog, clock, seconds=1.0):
+    began = clock.now
+    dog.ask()
+    dog.wait(0.5)
+    clock.now = max(clock.now, began + seconds)
+
+
+def test_complaint_names_the_call_and_the_time(stuck):
+    dog, page, clock = stuck
+    dog.ask()
+    page.note("GPU 3: nvmlDeviceGetPowerUsage")
+    for _ in range(4):
+        tick(dog, clock)
+    assert dog.complaint() is None
+    for _ in range(8):
+        tick(dog, clock)
+    assert dog.complaint() == "GPU 3: NVML has not answered for 12 s (nvmlDeviceGetPowerUsage)"
+
+
+def test_each_call_has_its_own_deadline(stuck):
+    """Many slow calls are a slow node, not a hung one."""
+    dog, page, clock = stuck
+    dog.ask()
+    for number in range(20):
+        page.note(f"GPU 0: nvmlSlowCall{number}")
+        tick(dog, clock, 3.0)
+    assert dog.complaint() is None
+    assert len(StuckChild.alive) == 1
+
+
+def test_driver_may_take_long_to_start_but_is_told_of(stuck):
+    dog, page, clock = stuck
+    dog.ask()
+    page.note("nvmlInit_v2")
+    for _ in range(20):
+        tick(dog, clock)
+    assert dog.complaint() == "NVML has not answered for 20 s (nvmlInit_v2)"
+    assert len(StuckChild.alive) == 1
+
+
+def test_children_stay_bounded_over_days(stuck):
+    dog, page, clock = stuck
+    most = 0
+    for _ in range(3 * 24 * 360):
+        tick(dog, clock, 10.0)
+        page.note("GPU 0: nvmlDeviceGetMemoryInfo_v2")
+        most = max(most, len(StuckChild.alive))
+    assert most == MOST_ABANDONED
+    assert "reboot the node" in dog.complaint()
+    for child in list(StuckChild.alive):
+        child.released = True
+    tick(dog, clock)
+    assert dog.complaint().endswith("(nvmlDeviceGetMemoryInfo_v2)")
+
+
+def test_pauses_between_children_grow(stuck):
+    dog, page, clock = stuck
+    starts = []
+    for _ in range(400):
+        before = len(StuckChild.alive)
+        dog.ask()
+        if len(StuckChild.alive) > before:
+            starts.append(clock.now)
+            page.note("GPU 0: nvmlDeviceGetName")
+        dog.wait(0.5)
+        clock.now += 0.5
+        for child in StuckChild.alive[:-1]:
+            child.released = True
+    pauses = [round(later - earlier) for earlier, later in pairwise(starts)]
+    assert pauses[:4] == sorted(pauses[:4])
+    assert pauses[3] - pauses[0] >= 6
+    assert max(pauses) <= 60 + 6
+
+
+def test_next_child_is_told_what_the_last_one_hung_in(stuck):
+    dog, page, clock = stuck
+    dog.ask()
+    page.note("reading /proc/4711/cmdline")
+    while len(StuckChild.alive) == 1:
+        tick(dog, clock)
+    assert StuckChild.alive[0].requests == [b""]
+    assert StuckChild.alive[1].requests == [b"reading /proc/4711/cmdline"]
+    assert dog.complaint().startswith("the node has not answered for ")
+    clock.now += 601
+    assert dog.ask() is None
+    assert dog._hung_in == {}
+
+
+def run_for(dog, seconds, until=lambda: False):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not until():
+        dog.ask()
+        dog.wait(0.05)
+        time.sleep(0.01)
+
+
+def test_real_child_that_hangs_is_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_FIRST_PAUSE_SECONDS", 0.05)
+    hang = tmp_path / "hang"
+    page = Page()
+
+    def answer(_request):
+        page.note("GPU 1: nvmlDeviceGetPowerUsage")
+        while hang.exists():
+            time.sleep(0.02)
+        return b"sample"
+
+    dog = Watchdog(answer, page, deadline=0.3)
+    try:
+        run_for(dog, 5, lambda: dog.sample)
+        assert dog.sample == b"sample"
+        hang.touch()
+        run_for(dog, 5, dog.complaint)
+        assert dog.complaint() == "GPU 1: NVML has not answered for 0 s (nvmlDeviceGetPowerUsage)"
+        hang.unlink()
+        run_for(dog, 10, lambda: not dog.complaint())
+        assert dog.complaint() is None
+    finally:
+        dog.close()
+
+
+def test_crash_of_the_driver_library_is_told_and_survived(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_FIRST_PAUSE_SECONDS", 0.05)
+    crash = tmp_path / "crash"
+    crash.touch()
+    page = Page()
+
+    def answer(_request):
+        page.note("GPU 0: nvmlDeviceGetName")
+        if crash.exists():
+            signal.raise_signal(signal.SIGSEGV)
+        return b"fine"
+
+    dog = Watchdog(answer, page)
+    try:
+        run_for(dog, 5, dog.complaint)
+        assert "ended (GPU 0: nvmlDeviceGetName)" in dog.complaint()
+        crash.unlink()
+        run_for(dog, 10, lambda: not dog.complaint())
+        assert dog.sample == b"fine"
+    finally:
+        dog.close()
+
+
+def test_close_ends_the_child():
+    page = Page()
+    children = []
+
+    def start(answer):
+        children.append(Child(answer))
+        return children[-1]
+
+    dog = Watchdog(lambda _request: b"", page, start_child=start)
+    dog.ask()
+    dog.close()
+    assert children[0].gone()
+    with pytest.raises(ChildEnded):
+        children[0].ask()
