@@ -1,0 +1,38 @@
+"""The list of commands, for --help and for the shell's completion."""
+
+from typing import Annotated
+
+import typer
+
+import gpulse
+from gpulse.cli import probe
+
+app = typer.Typer(
+    name="gpulse",
+    help="Every GPU of a cluster, live, with who uses it.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gpulse {gpulse.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def gpulse_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Every GPU of a cluster, live, with who uses it."""
+
+
+# Its options are the probe's own: `gpulse probe --help` is answered there.
+@app.command("probe", add_help_option=False, context_settings={"ignore_unknown_options": True})
+def probe_command(arguments: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
+    """Print this machine's snapshot: --once, --stream, --pretty."""
+    raise typer.Exit(probe.run(arguments or []))
