@@ -1,0 +1,144 @@
+"""The table: fits its width, says what is unknown, and never fails on a field that is missing."""
+
+import copy
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpulse_probe.outlets.table import draw, duration, size
+
+GIB = 1 << 30
+SNAPSHOT = {
+    "schema": 1,
+    "node": "gpu07",
+    "time": 1_700_000_000.0,
+    "seq": 3,
+    "host": {
+        "os": "Ubuntu 22.04.4 LTS",
+        "kernel": "5.15.0",
+        "uptime_seconds": 1_050_000.0,
+        "cpu_model": "AMD EPYC 7543",
+        "cpu_sockets": 2,
+        "cpu_cores": 64,
+        "cpu_threads": 128,
+        "cpu_user_seconds_total": 150.0,
+        "cpu_idle_seconds_total": 850.0,
+        "load_1m": 3.2,
+        "memory_total_bytes": 503 * GIB,
+        "memory_used_bytes": 480 * GIB,
+        "swap_total_bytes": 8 * GIB,
+        "swap_used_bytes": 0,
+        "disks": [
+            {"mount": "/", "kind": "nvme", "total_bytes": 900 * GIB, "used_bytes": 100 * GIB},
+            {"mount": "/data", "kind": "network"},
+        ],
+        "networks": [{"interface": "bond0", "addresses": ["10.0.0.7"]}],
+    },
+    "gpus": [
+        {
+            "index": 0,
+            "uuid": "GPU-0",
+            "name": "NVIDIA A100-SXM4-80GB",
+            "utilization_ratio": 0.97,
+            "memory_total_bytes": 80 * GIB,
+            "memory_used_bytes": 40 * GIB,
+            "temperature_celsius": 64,
+            "power_watts": 301.4,
+            "power_limit_watts": 400.0,
+        },
+        {"index": 1, "uuid": "GPU-1", "name": "NVIDIA A100-SXM4-80GB", "fault": "GPU is lost"},
+        {"index": 2, "uuid": "GPU-2", "name": "NVIDIA A100-SXM4-80GB", "mig_enabled": True},
+        {"index": 2, "uuid": "MIG-1", "parent_uuid": "GPU-2", "mig_index": 0, "mig_profile": "3g.40gb"},
+    ],
+    "processes": [
+        {
+            "pid": 4711,
+            "user": "alice",
+            "command": "python train.py --config big.yaml",
+            "start_time": 1_699_990_000.0,
+            "gpus": [{"uuid": "GPU-0", "kinds": ["compute"], "memory_bytes": 39 * GIB, "sm_ratio": 0.9}],
+        },
+        {"pid": 99, "vanished": True, "gpus": [{"uuid": "GPU-2", "kinds": ["compute"], "memory_bytes": GIB}]},
+    ],
+    "reports": [{"collector": "nvidia_nvml", "message": "GPU 1: GPU is lost"}],
+}
+EARLIER = {"host": {"cpu_user_seconds_total": 100.0, "cpu_idle_seconds_total": 800.0}}
+
+
+def visible(text):
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def test_what_a_person_reads():
+    text = draw(SNAPSHOT, EARLIER, 140, colour=False)
+    lines = text.splitlines()
+    assert lines[0].startswith("gpu07 · Ubuntu 22.04.4 LTS · 5.15.0 · up 12d 03h · ")
+    assert lines[1] == "CPU  AMD EPYC 7543  2×32C/128T   50 %  load 3.20"
+    assert lines[2] == "MEM  ██████████    480G /    503G   SWAP ░░░░░░░░░░      0B /      8G"
+    assert lines[4].endswith("–  /data  network")
+    rows = {line.split()[0]: line for line in lines if "A100" in line}
+    assert " 97%  █████░░░░░     40G /     80G  64°C   301/400 W     –  alice 39G" in rows["0"]
+    assert rows["1"].endswith("GPU is lost")
+    assert any(line.strip().startswith("└ 3g.40gb") for line in lines)
+    assert any(line.startswith("   4711  alice     0      39G   90%   2h 46m  python train.py") for line in lines)
+    assert lines[-1] == "! nvidia_nvml: GPU 1: GPU is lost"
+
+
+def test_columns_stand_under_their_titles():
+    lines = draw(SNAPSHOT, None, 140, colour=False).splitlines()
+    title = next(line for line in lines if line.startswith("GPU  MODEL"))
+    row = next(line for line in lines if line.startswith("  0  NVIDIA"))
+    assert title.index("TEMP") == row.index("64°C")
+    assert row[: title.index("USED BY")].endswith("–  ")
+    assert row[title.index("USED BY") :] == "alice 39G"
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("colour", [True, False])
+def test_fits_its_width(width, colour):
+    text = draw(SNAPSHOT, EARLIER, width, colour)
+    assert all(len(visible(line)) <= width for line in text.split("\n"))
+    assert ("\x1b[" in text) == colour
+
+
+def test_states_without_gpus():
+    assert "No GPU found on this machine." in draw({**SNAPSHOT, "gpus": [], "processes": []}, None, 80, colour=False)
+    unknown = {name: value for name, value in SNAPSHOT.items() if name not in ("gpus", "processes")}
+    assert "The GPUs cannot be read at the moment." in draw(unknown, None, 80, colour=False)
+
+
+@given(st.randoms(use_true_random=False))
+def test_any_field_may_be_missing(random):
+    snapshot = copy.deepcopy(SNAPSHOT)
+    needed = {"index", "pid", "mount", "interface", "collector", "message", "time", "uuid"}
+
+    def thin(record):
+        for name in list(record):
+            value = record[name]
+            if name not in needed and random.random() < 0.3:
+                del record[name]
+            elif isinstance(value, dict):
+                thin(value)
+            elif isinstance(value, list) and value and isinstance(value[0], dict):
+                for one in value:
+                    thin(one)
+
+    thin(snapshot)
+    assert draw(snapshot, EARLIER, 100, colour=True)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(None, "–"), (0, "0B"), (999, "999B"), (1536, "1.5K"), (5 << 30, "5G"), (81559 << 20, "79.6G"), (3 << 50, "3.0P")],
+)
+def test_sizes(count, text):
+    assert size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0m 00s"), (61, "1m 01s"), (3600, "1h 00m"), (90_061, "1d 01h"), (-5, "0m 00s")]
+)
+def test_durations(seconds, text):
+    assert duration(seconds) == text
