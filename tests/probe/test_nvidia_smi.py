@@ -321,3 +321,9 @@ def test_any_bytes_are_read(printed):
     assert reading.gpus is not None or reading.reports
     for record in reading.gpus or ():
         assert conforms("Gpu", record) == []
+
+
+def test_gpu_without_identity_is_told():
+    reading = read(b"<nvidia_smi_log><gpu id='1'></gpu></nvidia_smi_log>")
+    assert reading.gpus is None
+    assert reading.reports == ["nvidia-smi: GPU 0 has neither a UUID nor a bus id and is left out"]

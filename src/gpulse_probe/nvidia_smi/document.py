@@ -121,6 +121,8 @@ class _Document:
         unread.begin(index, values["@id"])
         fields(CARD, values, card, unread.note)
         if not ("uuid" in card or (complete and "pci_bus_id" in card)):
+            if complete:
+                self._reports.append(f"nvidia-smi: GPU {index} has neither a UUID nor a bus id and is left out")
             return
         ecc_totals(values, card)
         reasons = _throttle_reasons(element)
