@@ -1,7 +1,16 @@
 """Everything that can go wrong in words a person can act on.
 
 GpulseError
-└── BundleError      the probe's bundle cannot be made
+├── BadLine          a node sent a line that is no snapshot of it
+├── NodeLost         a node cannot be reached, or its connection ended
+├── ListenError      the hub cannot listen where it should
+├── BundleError      the probe's bundle cannot be made
+├── ConfigError      gpulse.toml has mistakes; `problems` has them all
+├── DiscoveryError   a list of nodes cannot be read
+│   └── HostsError   text does not name hosts
+└── HubError         a running hub cannot be asked
+    ├── HubSilent    nothing answers there; it may later
+    └── HubRefused   the hub says no, in its own words
 """
 
 
@@ -11,3 +20,70 @@ class GpulseError(Exception):
 
 class BundleError(GpulseError):
     """The probe's bundle cannot be made."""
+
+
+class ConfigError(GpulseError):
+    """gpulse.toml has mistakes; `problems` has them all, a line each."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class DiscoveryError(GpulseError):
+    """A list of nodes cannot be read."""
+
+
+class HostsError(DiscoveryError):
+    """Text does not name hosts."""
+
+
+class HubError(GpulseError):
+    """A running hub cannot be asked."""
+
+
+class HubSilent(HubError):
+    """Nothing answers where the hub should be; it may later."""
+
+
+class HubRefused(HubError):
+    """The hub says no, in its own words."""
+
+    def __init__(self, code: str, message: str, detail: str = "") -> None:
+        super().__init__(f"{message}; {detail}" if detail else message)
+        self.code = code
+        self.message = message
+        self.detail = detail
+
+
+class BadLine(GpulseError):
+    """A node sent a line that is no snapshot of it; what was known of the node stays."""
+
+
+class NodeLost(GpulseError):
+    """A node cannot be reached, or its connection ended: what is wrong, what helps, and the check that found it."""
+
+    def __init__(self, what: str, fix: str = "", check: str = "") -> None:
+        super().__init__(f"{what}; {fix}" if fix else what)
+        self.what = what
+        self.fix = fix
+        self.check = check
+
+
+class FilterError(GpulseError):
+    """The text of a filter is not understood."""
+
+
+class RequestError(GpulseError):
+    """A request to the hub cannot be answered: which status it gets, and a word for programs."""
+
+    def __init__(self, status: int, code: str, message: str, detail: str = ""):
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.message = message
+        self.detail = detail
+
+
+class ListenError(GpulseError):
+    """The hub cannot listen where it should."""

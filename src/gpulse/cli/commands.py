@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 import gpulse
-from gpulse.cli import probe
+from gpulse.cli import demo, free, gpus, logs, nodes, probe, up, who
+from gpulse.cli.options import HubCommand
 
 app = typer.Typer(
     name="gpulse",
@@ -36,3 +37,12 @@ def gpulse_command(
 def probe_command(arguments: Annotated[list[str] | None, typer.Argument(hidden=True)] = None) -> None:
     """Print this machine's snapshot: --once, --stream, --pretty."""
     raise typer.Exit(probe.run(arguments or []))
+
+
+# The commands that start a hub.
+app.command(cls=HubCommand)(up.up)
+app.command(cls=HubCommand)(demo.demo)
+
+# The commands that ask a running hub.
+for command in (nodes.nodes, gpus.gpus, who.who, free.free, logs.logs):
+    app.command(cls=HubCommand)(command)

@@ -1,0 +1,140 @@
+"""Puts the API, the live stream and the page together into one ASGI application."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gpulse.api import viewer
+from gpulse.api.answers import Answers, Body
+from gpulse.api.errors import on_crash, on_http_exception
+from gpulse.api.hub import Hub
+from gpulse.api.live import Live, refuse_plain
+from gpulse.api.openapi import document
+from gpulse.api.page import STATIC, File
+from gpulse.api.routes import ENDPOINTS
+from gpulse.fleet.fleet import Fleet
+
+# How uvicorn must run it: compressing every frame for every listener would cost more than all the rest.
+SERVER_OPTIONS: dict[str, Any] = {
+    "ws": "websockets-sansio",
+    "ws_per_message_deflate": False,
+    "ws_ping_interval": 20.0,
+    "ws_ping_timeout": 20.0,
+    "ws_max_size": 65536,
+    "server_header": False,
+}
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "SAMEORIGIN",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+def create_app(
+    fleet: Fleet,
+    *,
+    base_path: str = "",
+    title: str = "gpulse",
+    notices: Callable[[], Sequence[str]] = lambda: (),
+    most_listeners: int = 500,
+    most_streams: int = 32,
+    origins: Sequence[str] = (),
+) -> Starlette:
+    """The application. `base_path` is a sub-path that a reverse proxy leaves in place: "/gpulse".
+
+    `origins` are other sites ("https://portal.example.org") whose pages may read the live stream.
+    """
+    base = "/" + base_path.strip("/") if base_path.strip("/") else ""
+    hub = Hub(fleet, title, notices)
+    answers = Answers(hub)
+    live = Live(hub, most_listeners, most_streams, origins)
+    description = document(ENDPOINTS, title)
+    routes: list[BaseRoute] = [
+        Route(base + _pattern(endpoint.path), endpoint.respond(hub, answers), name=endpoint.name)
+        for endpoint in ENDPOINTS
+    ]
+    routes += [
+        Route(base + "/api/v1/live", refuse_plain, name="live"),
+        WebSocketRoute(base + "/api/v1/live", live.serve),
+        _fixed(base + "/api/openapi.json", description, answers),
+        _fixed(base + "/api/docs/openapi.json", viewer.for_viewer(description), answers),
+        _file(base + "/api/docs", STATIC / "docs" / "index.html", answers, viewer.POLICY),
+        # Relative, as a proxy may have taken a sub-path away.
+        _redirect(base + "/api/docs/", "../docs"),
+        _file(base + "/api/docs/docs.js", STATIC / "docs" / "docs.js", answers),
+        *(_file(f"{base}/api/docs/{name}", viewer.asset_folder() / name, answers) for name in viewer.ASSETS),
+        _file(base + "/", STATIC / "index.html", answers),
+        *(_file(f"{base}/static/{path.name}", path, answers) for path in sorted(STATIC.glob("*.*"))),
+    ]
+    if base:
+        routes.append(_redirect(base, base + "/"))
+    app = Starlette(
+        routes=routes,
+        middleware=[Middleware(_SecurityHeaders)],
+        exception_handlers={HTTPException: on_http_exception, Exception: on_crash},
+    )
+    app.router.redirect_slashes = False
+    app.state.live = live
+    return app
+
+
+def _pattern(path: str) -> str:
+    # The id of a card that has told no UUID is node/index.
+    return re.sub(r"\{id\}", "{id:path}", path)
+
+
+def _redirect(path: str, target: str) -> Route:
+    async def respond(request: Request) -> Response:
+        del request
+        return RedirectResponse(target, 308)
+
+    return Route(path, respond)
+
+
+def _fixed(path: str, content: object, answers: Answers) -> Route:
+    body = Body(msgspec.json.encode(content), "application/json")
+
+    async def respond(request: Request) -> Response:
+        return await answers.response(request, body, None)
+
+    return Route(path, respond)
+
+
+def _file(path: str, source: Path, answers: Answers, policy: str | None = None) -> Route:
+    file = File(source) if policy is None else File(source, policy)
+
+    async def respond(request: Request) -> Response:
+        return await file.respond(request, answers)
+
+    return Route(path, respond)
+
+
+class _SecurityHeaders:
+    """Headers on every answer that cost nothing and close what nobody needs."""
+
+    def __init__(self, app: ASGIApp):
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'self'")
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)

@@ -1,0 +1,76 @@
+"""Errors of the API: one shape for programs, words for people."""
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from gpulse.errors import RequestError
+
+CODES = {
+    400: "bad_request",
+    404: "not_found",
+    405: "method_not_allowed",
+    406: "not_acceptable",
+    422: "bad_filter",
+    426: "upgrade_required",
+    500: "internal_error",
+    503: "not_ready",
+}
+MEANINGS = {
+    400: "A parameter is unknown or has a value that is not allowed.",
+    404: "There is no such thing.",
+    405: "This address can only be read.",
+    406: "The answer cannot be given in a form the request accepts.",
+    422: "The filter is not understood.",
+    426: "This address speaks WebSocket.",
+    503: "The hub does not work as it should.",
+}
+
+
+class ErrorDetail(msgspec.Struct, kw_only=True):
+    """What went wrong: a word for programs, a sentence for people, and what is allowed instead."""
+
+    code: str
+    message: str
+    detail: str
+
+
+class ErrorAnswer(msgspec.Struct, kw_only=True):
+    """Every answer with a status of 400 or more."""
+
+    error: ErrorDetail
+
+
+def error_response(
+    error: RequestError, media: str = "application/json", headers: dict[str, str] | None = None
+) -> Response:
+    """The error in the form of the address that was asked."""
+    if media == "text/plain":
+        text = error.message + (f"\n{error.detail}" if error.detail else "") + "\n"
+        return Response(text, error.status, headers, "text/plain")
+    answer = ErrorAnswer(error=ErrorDetail(code=error.code, message=error.message, detail=error.detail))
+    return Response(msgspec.json.encode(answer), error.status, headers, "application/json")
+
+
+def on_http_exception(request: Request, exception: Exception) -> Response:
+    """What the router refuses: unknown addresses and methods."""
+    status = exception.status_code if isinstance(exception, HTTPException) else 500
+    headers = dict(exception.headers or {}) if isinstance(exception, HTTPException) else {}
+    path = request.url.path
+    if status == 404:
+        error = RequestError(404, CODES[404], f"there is nothing at {path}", "GET api/docs lists what there is")
+    elif status == 405:
+        allowed = headers.get("allow") or headers.get("Allow") or "GET, HEAD"
+        error = RequestError(405, CODES[405], f"{request.method} is not possible at {path}", f"allowed here: {allowed}")
+        headers = {"Allow": allowed}
+    else:
+        error = RequestError(status, CODES.get(status, "error"), f"{path} cannot be answered", "")
+    return error_response(error, headers=headers)
+
+
+def on_crash(request: Request, exception: Exception) -> Response:
+    """A mistake of ours: the log has the traceback, the answer keeps its shape."""
+    del exception
+    message = f"the hub failed to answer {request.url.path}"
+    return error_response(RequestError(500, CODES[500], message, "this is a bug; the hub's log has the details"))

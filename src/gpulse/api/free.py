@@ -1,0 +1,102 @@
+"""Finds free GPUs: as JSON for programs, as plain text for people with nothing but curl."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated
+
+from msgspec import UNSET, Meta, UnsetType
+
+from gpulse.api.endpoint import Endpoint
+from gpulse.api.hub import Hub
+from gpulse.api.queries import Filtered
+from gpulse.api.selection import each_node, matching
+from gpulse.errors import RequestError
+from gpulse.fleet.finder import Answer, Wish, describe, find
+from gpulse.fleet.sizes import parse_size
+from gpulse.fleet.views import GpuView
+
+_SIZE = r"^[0-9]{1,9}(\.[0-9]{1,6})? ?([mMgGtT]([iI]?[bB])?)?$"
+
+
+class FreeQuery(Filtered, frozen=True, kw_only=True):
+    """How many GPUs, and what each must be."""
+
+    n: Annotated[int, Meta(ge=1, le=10_000, description="How many GPUs.")] = 1
+    memory: (
+        Annotated[str, Meta(pattern=_SIZE, description="Memory of each card at least: `40GB`, `40G`, `40GiB`.")]
+        | UnsetType
+    ) = UNSET
+    model: Annotated[str, Meta(min_length=1, max_length=200, description="Words of the card's name.")] | UnsetType = (
+        UNSET
+    )
+    same_node: Annotated[bool, Meta(description="All on one node.")] = False
+
+
+async def find_free(hub: Hub, query: FreeQuery, path: Mapping[str, str]) -> Answer:
+    del path
+    wish = Wish(
+        n=query.n,
+        memory_bytes=parse_size(query.memory) if isinstance(query.memory, str) else None,
+        model=query.model if isinstance(query.model, str) else None,
+        same_node=query.same_node,
+    )
+    filter_ = query.filter()
+    if not query.q:
+        nodes = [node async for node in each_node(hub.fleet, hub.fleet.names())]
+        return find([gpu for node in nodes for gpu in node.gpus], wish)
+    wanted: set[str] = set()
+    gpus: list[GpuView] = []
+    async for node, found in matching(hub.fleet, filter_):
+        wanted.update(gpu.id for gpu in found)
+        gpus += node.gpus
+    return find(gpus, wish, wanted)
+
+
+async def find_free_text(hub: Hub, query: FreeQuery, path: Mapping[str, str]) -> str:
+    answer = await find_free(hub, query, path)
+    if not answer.found:
+        # curl -f then fails, and a script can tell.
+        raise RequestError(404, "not_enough", _printable(answer.explanation))
+    return as_text(answer)
+
+
+def as_text(answer: Answer) -> str:
+    """A line to paste for each node, then a line for each GPU."""
+    by_node: dict[str, list[GpuView]] = {}
+    for gpu in answer.gpus:
+        by_node.setdefault(gpu.node, []).append(gpu)
+    lines = []
+    for node, gpus in by_node.items():
+        export = find(gpus, Wish(n=len(gpus))).export
+        if export is not None and re.fullmatch(r"[\w.@:-]+", node):
+            lines.append(f"export {export}  # on {node}: ssh {node}")
+    lines += [describe(gpu) for gpu in answer.gpus]
+    return "".join(_printable(line) + "\n" for line in lines)
+
+
+def _printable(line: str) -> str:
+    # What a node tells must not drive the reader's terminal.
+    return "".join(character if character.isprintable() else "?" for character in line)
+
+
+ENDPOINTS = (
+    Endpoint(
+        path="/api/v1/free",
+        name="findFree",
+        summary="Chooses free GPUs that fit; prefers one node, and nodes that are partly used already.",
+        answer=Answer,
+        handle=find_free,
+        query=FreeQuery,
+        errors=(400, 406, 422),
+    ),
+    Endpoint(
+        path="/free",
+        name="findFreeText",
+        summary="The same in plain text for curl; 404 with the reason when there are too few.",
+        answer=str,
+        handle=find_free_text,
+        query=FreeQuery,
+        errors=(400, 404, 406, 422),
+        media="text/plain",
+    ),
+)

@@ -1,0 +1,235 @@
+"""The live stream: one frame a tick for everybody who watches, over WebSocket.
+
+Frames are made once for all listeners of the same kind. Who is too slow for a frame does not get it later: the next
+that fits is a full one, so that no listener ever waits in memory.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Annotated, Literal, Protocol
+from urllib.parse import urlsplit
+
+from msgspec import Meta
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from gpulse.api.errors import error_response
+from gpulse.api.hub import Hub
+from gpulse.api.live_json import JsonSource
+from gpulse.api.queries import Filtered, read_query
+from gpulse.errors import RequestError
+from gpulse.fleet.frames import Frames
+
+# How soon after a tick its frame goes out, at most.
+_POLL_SECONDS = 0.05
+# A stream that takes long to make comes less often: it gets at most this share of the loop.
+_LARGEST_SHARE = 0.2
+POLICY_VIOLATION = 1008
+TRY_AGAIN_LATER = 1013
+
+
+class LiveQuery(Filtered, frozen=True, kw_only=True):
+    """What to watch."""
+
+    format: Annotated[Literal["binary", "json"], Meta(description="How frames are encoded.")] = "json"
+    limit: Annotated[int, Meta(ge=1, le=1000, description="JSON: how many nodes to tell of at most.")] = 1000
+
+
+class Source(Protocol):
+    """Makes the frames of one stream.
+
+    `step` takes the figures of the tick that was; `full` and `delta` then tell of that tick until the next step.
+    `delta` is None where only a full frame will do.
+    """
+
+    async def step(self) -> None: ...
+    def full(self) -> str | bytes: ...
+    def delta(self) -> str | bytes | None: ...
+
+
+class BinarySource:
+    """Columnar frames of the whole fleet."""
+
+    def __init__(self, hub: Hub):
+        self._frames = Frames(hub.fleet)
+
+    async def step(self) -> None:
+        self._frames.step(time.time())
+
+    def full(self) -> bytes:
+        return self._frames.full()
+
+    def delta(self) -> bytes | None:
+        return self._frames.delta()
+
+
+class Listener:
+    """Somebody who watches: at most one frame waits here."""
+
+    def __init__(self) -> None:
+        self._frame: str | bytes | None = None
+        self._ready = asyncio.Event()
+        self._sending = False
+        # Whether it has got every frame so far, so that a delta builds on what it has.
+        self._follows = False
+
+    def offer(self, source: Source) -> None:
+        if self._sending or self._frame is not None:
+            self._frame = None
+            self._ready.clear()
+            self._follows = False
+            return
+        delta = source.delta() if self._follows else None
+        self._frame = source.full() if delta is None else delta
+        self._follows = True
+        self._ready.set()
+
+    async def feed(self, send: Callable[[str | bytes], Awaitable[None]]) -> None:
+        """Send what is offered, until the listener goes."""
+        while True:
+            await self._ready.wait()
+            self._ready.clear()
+            frame, self._frame = self._frame, None
+            if frame is not None:
+                self._sending = True
+                await send(frame)
+                self._sending = False
+
+
+class Stream:
+    """A source with those who watch it."""
+
+    def __init__(self, source: Source):
+        self.source = source
+        self.listeners: set[Listener] = set()
+        self.generation = -1
+        self.not_before = 0.0
+
+    async def publish(self, generation: int) -> None:
+        started = time.monotonic()
+        await self.source.step()
+        self.generation = generation
+        for listener in tuple(self.listeners):
+            listener.offer(self.source)
+        ended = time.monotonic()
+        self.not_before = ended + (ended - started) * (1 / _LARGEST_SHARE - 1)
+
+
+class Live:
+    """All streams of the hub. A task turns ticks into frames while anybody watches."""
+
+    def __init__(self, hub: Hub, most_listeners: int, most_streams: int, origins: Sequence[str]):
+        self._hub = hub
+        self._most_listeners = most_listeners
+        self._most_streams = most_streams
+        self._origins = frozenset(origin.lower() for origin in origins)
+        self._streams: dict[LiveQuery | None, Stream] = {}
+        self._publisher: asyncio.Task[None] | None = None
+
+    @property
+    def listeners(self) -> int:
+        return sum(len(stream.listeners) for stream in self._streams.values())
+
+    async def serve(self, websocket: WebSocket) -> None:
+        """One listener, from its hello to its goodbye."""
+        if not self._same_site(websocket):
+            # A page of another site must not read the fleet through its visitor's browser.
+            await websocket.close(POLICY_VIOLATION)
+            return
+        await websocket.accept()
+        try:
+            query = read_query(LiveQuery, websocket.query_params)
+            stream = self._join(query)
+        except RequestError as error:
+            code = TRY_AGAIN_LATER if error.status == 503 else POLICY_VIOLATION
+            await websocket.close(code, _reason(error))
+            return
+        listener = Listener()
+        stream.listeners.add(listener)
+        if stream.generation >= 0:
+            listener.offer(stream.source)
+        if self._publisher is None:
+            self._publisher = asyncio.create_task(self._publish())
+        try:
+            await _until_first_ends(listener.feed(_sender(websocket)), _goodbye(websocket))
+        finally:
+            stream.listeners.discard(listener)
+            self._streams = {key: kept for key, kept in self._streams.items() if kept.listeners}
+            if not self._streams and self._publisher is not None:
+                self._publisher.cancel()
+                self._publisher = None
+
+    def _join(self, query: LiveQuery) -> Stream:
+        if self.listeners >= self._most_listeners:
+            message = f"the hub has its most listeners already ({self._most_listeners}); try again later"
+            raise RequestError(503, "too_many_listeners", message)
+        if query.format == "binary" and (query.q or query.me):
+            raise RequestError(400, "bad_parameter", "a binary stream takes no filter; leave q out or take format=json")
+        key = None if query.format == "binary" else query
+        if key not in self._streams:
+            if len(self._streams) >= self._most_streams:
+                message = f"the hub makes {self._most_streams} different streams already; try again without a filter"
+                raise RequestError(503, "too_many_streams", message)
+            source: Source = BinarySource(self._hub)
+            if query.format == "json":
+                source = JsonSource(self._hub, query.filter(), query.q, query.limit)
+            self._streams[key] = Stream(source)
+        return self._streams[key]
+
+    def _same_site(self, websocket: WebSocket) -> bool:
+        origin = websocket.headers.get("origin")
+        if origin is None or origin.lower() in self._origins:
+            return True
+        return urlsplit(origin).netloc.lower() == websocket.headers.get("host", "").lower()
+
+    async def _publish(self) -> None:
+        while True:
+            generation = self._hub.fleet.generation
+            now = time.monotonic()
+            for stream in tuple(self._streams.values()):
+                if stream.generation != generation and now >= stream.not_before:
+                    await stream.publish(generation)
+            await asyncio.sleep(_POLL_SECONDS)
+
+
+async def refuse_plain(request: Request) -> Response:
+    """A plain GET of the stream's address."""
+    del request
+    error = RequestError(
+        426, "upgrade_required", "this address speaks WebSocket", "connect with a WebSocket client: docs/api.md"
+    )
+    return error_response(error, headers={"Upgrade": "websocket", "Connection": "Upgrade"})
+
+
+def _sender(websocket: WebSocket) -> Callable[[str | bytes], Awaitable[None]]:
+    def send(frame: str | bytes) -> Awaitable[None]:
+        return websocket.send_text(frame) if isinstance(frame, str) else websocket.send_bytes(frame)
+
+    return send
+
+
+async def _goodbye(websocket: WebSocket) -> None:
+    while (await websocket.receive())["type"] != "websocket.disconnect":
+        # Listeners have nothing to say; what they send is read so that their goodbye is seen.
+        continue
+
+
+async def _until_first_ends(*parts: Coroutine[None, None, None]) -> None:
+    tasks = [asyncio.create_task(part) for part in parts]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    for outcome in outcomes:
+        # Going without a goodbye is a way to go.
+        if isinstance(outcome, Exception) and not isinstance(outcome, WebSocketDisconnect):
+            raise outcome
+
+
+def _reason(error: RequestError) -> str:
+    # A close frame has room for 123 bytes.
+    return error.message.encode()[:120].decode(errors="ignore")

@@ -1,0 +1,94 @@
+"""The OpenAPI document, built from the same declarations as the routes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from gpulse.api.endpoint import Endpoint
+from gpulse.api.errors import MEANINGS, ErrorAnswer
+from gpulse.api.live import LiveQuery
+from gpulse_probe import __version__
+
+_TEMPLATE = "#/components/schemas/{name}"
+
+
+def document(endpoints: Sequence[Endpoint], title: str) -> dict[str, Any]:
+    """The whole API as OpenAPI 3.1."""
+    json_answers = [endpoint.answer for endpoint in endpoints if endpoint.media == "application/json"]
+    schemas, components = msgspec.json.schema_components([*json_answers, ErrorAnswer], ref_template=_TEMPLATE)
+    error_schema = schemas[-1]
+    of_answer = dict(zip([id(answer) for answer in json_answers], schemas, strict=False))
+    paths: dict[str, Any] = {}
+    for endpoint in endpoints:
+        schema = of_answer.get(id(endpoint.answer), {"type": "string"})
+        paths[endpoint.path] = {"get": _operation(endpoint, schema, error_schema)}
+    paths["/api/v1/live"] = {
+        "get": {
+            "operationId": "live",
+            "summary": "The live stream over WebSocket: a full frame, then a delta a tick. docs/api.md has the frames.",
+            "parameters": _query_parameters(LiveQuery),
+            "responses": {
+                "101": {"description": "The stream begins."},
+                "426": _error(426, "application/json", error_schema),
+            },
+        }
+    }
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": title,
+            "version": __version__,
+            "description": "Every GPU of a cluster, live, with who uses it.",
+        },
+        # Relative to this document: right under any sub-path.
+        "servers": [{"url": ".."}],
+        "paths": paths,
+        "components": {"schemas": components},
+    }
+
+
+def _operation(endpoint: Endpoint, schema: dict[str, Any], error_schema: dict[str, Any]) -> dict[str, Any]:
+    parameters = [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": meaning,
+            "schema": {"type": "string", "minLength": 1},
+        }
+        for name, meaning in endpoint.path_parameters.items()
+    ]
+    responses: dict[str, Any] = {
+        "200": {"description": "What was asked for.", "content": {endpoint.media: {"schema": schema}}}
+    }
+    if endpoint.cached:
+        responses["200"]["headers"] = {
+            "ETag": {"description": "Stays the same until the next tick.", "schema": {"type": "string"}}
+        }
+        responses["304"] = {"description": "Nothing is new since the ETag in If-None-Match."}
+    for status in endpoint.errors:
+        responses[str(status)] = _error(status, endpoint.media, error_schema)
+    operation: dict[str, Any] = {"operationId": endpoint.name, "summary": endpoint.summary, "responses": responses}
+    parameters += _query_parameters(endpoint.query)
+    if parameters:
+        operation["parameters"] = parameters
+    return operation
+
+
+def _error(status: int, media: str, schema: dict[str, Any]) -> dict[str, Any]:
+    content = schema if media == "application/json" else {"type": "string"}
+    return {"description": MEANINGS[status], "content": {media: {"schema": content}}}
+
+
+def _query_parameters(query: type[msgspec.Struct]) -> list[dict[str, Any]]:
+    (reference,), components = msgspec.json.schema_components([query], ref_template=_TEMPLATE)
+    properties = components[reference["$ref"].rsplit("/", 1)[1]]["properties"]
+    parameters = []
+    for name in query.__struct_fields__:
+        schema = dict(properties[name])
+        description = schema.pop("description", "")
+        if schema.get("default") == "":
+            del schema["default"]
+        parameters.append({"name": name, "in": "query", "description": description, "schema": schema})
+    return parameters

@@ -1,0 +1,52 @@
+"""People: who holds what now, over the whole fleet."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from gpulse.api.endpoint import Endpoint
+from gpulse.api.hub import Hub
+from gpulse.api.nodes import next_offset
+from gpulse.api.queries import Limit, Offset
+from gpulse.fleet.views import PersonView
+
+
+class PeopleQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which people."""
+
+    q: Annotated[str, Meta(max_length=200, description="Only people whose name has this in it.")] = ""
+    limit: Limit = 100
+    offset: Offset = 0
+
+
+class PersonPage(msgspec.Struct, kw_only=True):
+    """Some of the people, those with most GPUs first."""
+
+    items: list[PersonView]
+    # How many there are in all pages.
+    total: int
+    # The offset of the next page; null: this is the last.
+    next: int | None
+
+
+async def list_people(hub: Hub, query: PeopleQuery, path: Mapping[str, str]) -> PersonPage:
+    del path
+    word = query.q.casefold().strip()
+    people = [person for person in hub.fleet.people() if word in person.person.casefold()]
+    first, last = query.offset, query.offset + query.limit
+    return PersonPage(items=people[first:last], total=len(people), next=next_offset(first, query.limit, len(people)))
+
+
+ENDPOINTS = (
+    Endpoint(
+        path="/api/v1/users",
+        name="listUsers",
+        summary="People who hold GPUs now, those with most first.",
+        answer=PersonPage,
+        handle=list_people,
+        query=PeopleQuery,
+        errors=(400, 406),
+    ),
+)

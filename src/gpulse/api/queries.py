@@ -1,0 +1,85 @@
+"""Query parameters: declared as structs, read from the address, refused in words."""
+
+import typing
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta
+from starlette.datastructures import QueryParams
+
+from gpulse.errors import FilterError, RequestError
+from gpulse.fleet.filter import LONGEST, Filter, parse
+
+LIMIT_MOST = 1000
+
+FilterText = Annotated[
+    str, Meta(max_length=LONGEST, description="Filter, as in `free model:H100 mem>40G -user:alice`.")
+]
+Me = Annotated[str, Meta(max_length=200, description="Who `mine` in the filter stands for.")]
+Limit = Annotated[int, Meta(ge=1, le=LIMIT_MOST, description="How many to tell of at most.")]
+Offset = Annotated[int, Meta(ge=0, le=10_000_000, description="How many to leave out; `next` of the answer before.")]
+
+
+class NoQuery(msgspec.Struct, frozen=True):
+    """Takes no parameters."""
+
+
+class Filtered(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be filtered."""
+
+    q: FilterText = ""
+    me: Me = ""
+
+    def filter(self) -> Filter:
+        try:
+            return parse(self.q, self.me or None)
+        except FilterError as error:
+            raise RequestError(422, "bad_filter", str(error), "docs/api.md describes the filter language") from None
+
+
+class Paged(Filtered, frozen=True, kw_only=True):
+    """What comes in pages."""
+
+    limit: Limit = 100
+    offset: Offset = 0
+
+
+Q = TypeVar("Q", bound=msgspec.Struct)
+
+
+def read_query(wanted: type[Q], given: QueryParams) -> Q:
+    """The parameters as their struct; RequestError names the first that is wrong."""
+    allowed = wanted.__struct_fields__
+    values: dict[str, Any] = {}
+    for name, value in given.multi_items():
+        if name not in allowed:
+            can = f"allowed are {', '.join(allowed)}" if allowed else "this address takes none"
+            raise RequestError(400, "unknown_parameter", f'there is no parameter "{name[:100]}" here', can)
+        if name in values:
+            raise RequestError(400, "repeated_parameter", f'parameter "{name}" is given twice', "give it once")
+        values[name] = value
+    hints = typing.get_type_hints(wanted)
+    for name, value in values.items():
+        values[name] = _number(value) if hints[name] is int else _flag(value) if hints[name] is bool else value
+        try:
+            msgspec.convert({name: values[name]}, wanted)
+        except msgspec.ValidationError as error:
+            reason = str(error).split(" - at ")[0]
+            raise RequestError(
+                400, "bad_parameter", f'parameter "{name}" cannot be "{value[:100]}"', f"{reason}; see api/docs"
+            ) from None
+    return msgspec.convert(values, wanted)
+
+
+def _number(text: str) -> int | str:
+    # int() alone takes "1_000", " 1" and other scripts' digits.
+    return int(text) if text.isascii() and text.removeprefix("-").isdigit() and len(text) < 20 else text
+
+
+def _flag(text: str) -> bool | str:
+    return {"true": True, "false": False}.get(text, text)
+
+
+def given(value: object) -> bool:
+    """Whether an optional parameter was there at all."""
+    return value is not UNSET

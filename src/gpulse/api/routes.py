@@ -1,0 +1,11 @@
+"""Every address of the API that answers a question; a new resource is one file and one entry here."""
+
+from gpulse.api import free, gpus, health, nodes, people
+
+ENDPOINTS = (
+    *nodes.ENDPOINTS,
+    *gpus.ENDPOINTS,
+    *people.ENDPOINTS,
+    *free.ENDPOINTS,
+    *health.ENDPOINTS,
+)

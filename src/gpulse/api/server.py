@@ -1,0 +1,61 @@
+"""The socket the hub listens on, and the web server on it."""
+
+import errno
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.applications import Starlette
+
+from gpulse.api.application import SERVER_OPTIONS
+from gpulse.errors import ListenError
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to the hub, which has more to end than the server."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def make_server(application: Starlette) -> uvicorn.Server:
+    config = uvicorn.Config(
+        application,
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=2,
+        **SERVER_OPTIONS,
+    )
+    return _Server(config)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket to serve on; ListenError in one sentence where it cannot be had."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (socket.gaierror, UnicodeError) as error:
+        raise ListenError(
+            f"--host {host}: the name does not resolve ({error}); give an address of this machine"
+        ) from None
+    family, _, _, _, address = found[0]
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            why = f"port {port} on {host} is in use, perhaps by another gpulse; --port 0 takes any free one"
+            raise ListenError(why) from None
+        why = f"cannot listen on {host} port {port}: {error.strerror}; choose another with --port"
+        raise ListenError(why) from None
+    listener.set_inheritable(False)
+    return listener
+
+
+def url_of(listener: socket.socket, base_path: str) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}{base_path}/" if ":" in host else f"http://{host}:{port}{base_path}/"

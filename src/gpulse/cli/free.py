@@ -1,0 +1,150 @@
+"""gpulse free: finds free GPUs, now or as soon as there are some."""
+
+import socket
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpulse.cli import figures, options
+from gpulse.cli.client import Hub
+from gpulse.cli.listing import printed
+from gpulse.cli.tables import Column, Span, Table
+from gpulse.errors import GpulseError, HubSilent
+from gpulse.fleet.sizes import parse_size
+from gpulse.fleet.views import GpuView
+
+if TYPE_CHECKING:
+    from gpulse.fleet.finder import Answer
+
+NOT_FOUND = 1
+_POLL_SECONDS = 2.0
+_COLUMNS = (Column("NODE"), Column("GPU", right=True), Column("MODEL"), Column("MEMORY GiB", right=True))
+
+
+def free(
+    words: options.Words = None,
+    *,
+    count: Annotated[int, typer.Option("--count", "-n", min=1, metavar="GPUS", help="How many.")] = 1,
+    memory: Annotated[str | None, typer.Option(metavar="SIZE", help="With so much memory each: 40GB.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="Of this model: H100.")] = None,
+    same_node: Annotated[bool, typer.Option("--same-node", help="All on one node.")] = False,
+    export: Annotated[
+        bool,
+        typer.Option("--export", help="Print only `export CUDA_VISIBLE_DEVICES=…`, for eval; implies --same-node."),
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until there are such GPUs.")] = False,
+    timeout: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Wait no longer than 30s, 15m, 2h or 1h30m.")
+    ] = None,
+    query: options.Query = None,
+    hub: options.HubUrl = options.HUB,
+    as_json: options.AsJson = False,
+    width: options.Width = None,
+) -> None:
+    """Find free GPUs. Ends with 0 when there are such, with 1 and the reason when not."""
+    if timeout is not None and not wait:
+        raise GpulseError("--timeout says how long to wait; give --wait too")
+    if memory is not None and parse_size(memory) is None:
+        raise GpulseError(f"--memory {memory!r} is not an amount of memory; write it like 40GB")
+    wanted = {"n": str(count), **options.filter_of(query, words)}
+    wanted |= {name: value for name, value in (("memory", memory), ("model", model)) if value is not None}
+    if same_node or export:
+        wanted["same_node"] = "true"
+    patience = None if timeout is None else figures.duration(timeout)
+    search = _Search(Hub(hub), wanted, here_first=export)
+    body, answer = search.wait(_in_words(count, memory, model, wanted), patience) if wait else search.ask()
+    if as_json:
+        typer.echo(body)
+    elif answer.found:
+        _tell(answer, export, width)
+    else:
+        typer.echo(answer.explanation, err=True)
+    raise typer.Exit(0 if answer.found else NOT_FOUND)
+
+
+class _Search:
+    """Asks the hub for GPUs; with `here_first` this machine's are preferred."""
+
+    def __init__(self, hub: Hub, wanted: dict[str, str], here_first: bool) -> None:
+        self._hub = hub
+        self._wanted = wanted
+        self._here_first = here_first
+
+    def ask(self) -> tuple[bytes, "Answer"]:
+        if self._here_first:
+            here = f"{self._wanted.get('q', '')} node:{_this_machine()}".strip()
+            body, answer = self._asked(self._wanted | {"q": here})
+            if answer.found:
+                return body, answer
+        return self._asked(self._wanted)
+
+    def wait(self, what: str, patience: float | None) -> tuple[bytes, "Answer"]:
+        """Asks until it is found or patience ends. A hub that goes away may come back; one never there is an error."""
+        body, answer = self.ask()
+        started, said = time.monotonic(), ""
+        if not answer.found:
+            typer.echo(f"waiting for {what} (Ctrl-C ends)", err=True)
+        while not answer.found:
+            left = None if patience is None else patience - (time.monotonic() - started)
+            if left is not None and left <= 0:
+                break
+            time.sleep(_POLL_SECONDS if left is None else min(left, _POLL_SECONDS))
+            try:
+                body, answer = self.ask()
+                news = answer.explanation
+            except HubSilent as error:
+                news = str(error)
+            if news != said and not answer.found:
+                typer.echo(f"{time.strftime('%H:%M:%S')}  {news}", err=True)
+                said = news
+        return body, answer
+
+    def _asked(self, query: dict[str, str]) -> tuple[bytes, "Answer"]:
+        # It needs ClusterShell, which the tables can do without.
+        from gpulse.fleet.finder import Answer
+
+        body = self._hub.get("/free", query)
+        return body, self._hub.decode(body, Answer)
+
+
+def _tell(answer: "Answer", export: bool, width: int | None) -> None:
+    if not export:
+        typer.echo("\n".join(printed(table(answer.gpus, answer.export), width)))
+        return
+    if answer.export is None:
+        raise GpulseError(f"the GPUs cannot be named in CUDA_VISIBLE_DEVICES: {answer.explanation}")
+    typer.echo(f"export {answer.export}")
+    if answer.node != _this_machine():
+        typer.echo(f"gpulse: these GPUs are on {answer.node}; set it there", err=True)
+    sys.stdout.flush()
+
+
+def table(found: list[GpuView], export: str | None = None) -> Table:
+    rows = [
+        (Span(gpu.node, "bold"), figures.gpu_index(gpu), figures.model(gpu), figures.gibibytes(gpu.memory_total_bytes))
+        for gpu in found
+    ]
+    total = figures.memory(sum(gpu.memory_total_bytes or 0 for gpu in found))
+    sums = [f"{figures.amount(len(found), 'GPU', 'GPUs')} · {total}"]
+    if export is not None:
+        sums.append(f"on {found[0].node}: {export}")
+    return Table(_COLUMNS, rows, sums)
+
+
+def _in_words(count: int, memory: str | None, model: str | None, wanted: dict[str, str]) -> str:
+    words = [figures.amount(count, "free GPU", "free GPUs")]
+    if model is not None:
+        words.append(f"of model {model}")
+    if memory is not None:
+        words.append(f"with {memory}")
+    if count > 1 and "same_node" in wanted:
+        words.append("on one node")
+    if "q" in wanted:
+        words.append(f"matching {wanted['q']!r}")
+    return " ".join(words)
+
+
+def _this_machine() -> str:
+    return socket.gethostname().partition(".")[0]

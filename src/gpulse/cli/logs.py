@@ -1,0 +1,76 @@
+"""gpulse logs: what a node's connection and probe told."""
+
+import sys
+import time
+from typing import Annotated
+
+import msgspec
+import typer
+
+from gpulse.cli import figures, options
+from gpulse.cli.client import Hub, Page, quoted
+from gpulse.cli.tables import clean
+from gpulse.errors import HubError, HubRefused, HubSilent
+from gpulse.fleet.views import LogEntry
+
+_POLL_SECONDS = 1.0
+
+
+def logs(
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node.", show_default=False)],
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")] = False,
+    hub: options.HubUrl = options.HUB,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show a node's log: the messages of its connection and its probe."""
+    asked = Hub(hub)
+    path = f"/nodes/{quoted(node)}/log"
+    try:
+        page = asked.pages(path, {})
+    except HubRefused as refusal:
+        if refusal.code != "unknown_node" or refusal.detail.startswith("did you mean"):
+            raise
+        raise HubError(f"{refusal.message}; `gpulse nodes` lists them") from None
+    entries = _entries(asked, page)
+    if as_json and not follow:
+        typer.echo(page.body)
+        return
+    if not entries and not follow:
+        typer.echo(f"nothing has been said about {node} yet", err=True)
+    _print(entries, as_json)
+    silent = False
+    while follow:
+        time.sleep(_POLL_SECONDS)
+        try:
+            later = _entries(asked, asked.pages(path, {}))
+        except HubSilent as error:
+            if not silent:
+                typer.echo(f"gpulse: {error}", err=True)
+            silent = True
+            continue
+        silent = False
+        _print(added(entries, later), as_json)
+        entries = later
+
+
+def _entries(hub: Hub, page: Page) -> list[LogEntry]:
+    """In the order people read; the hub tells the newest first."""
+    return [hub.decode(item, LogEntry) for item in reversed(page.items)]
+
+
+def added(before: list[LogEntry], now: list[LogEntry]) -> list[LogEntry]:
+    """What `now` has beyond `before`; the hub drops the oldest lines of a long log."""
+    for dropped in range(len(before) + 1):
+        kept = before[dropped:]
+        if now[: len(kept)] == kept:
+            return now[len(kept) :]
+    return now
+
+
+def _print(entries: list[LogEntry], as_json: bool) -> None:
+    for entry in entries:
+        if as_json:
+            typer.echo(msgspec.json.encode(entry))
+        else:
+            typer.echo(f"{figures.clock(entry.time)}  {clean(entry.message)}")
+    sys.stdout.flush()

@@ -1,0 +1,87 @@
+"""What may stand in gpulse.toml: every section, key, default and limit."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, field
+
+from gpulse.config.kinds import Deadline, Interval, Port, Word
+from gpulse.config.thresholds import Thresholds
+
+
+class Hub(msgspec.Struct, frozen=True):
+    """[hub]: where gpulse listens and keeps its data."""
+
+    host: Word = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65535, description="a port, 1 to 65535, or 0 for any free one")] = 7070
+    data: Path = field(default_factory=lambda: Path("~/.local/share/gpulse").expanduser())
+    base_path: Annotated[str, Meta(pattern=r"^(/[\w.~-]+)*\Z", description='"" or a path such as "/gpulse"')] = ""
+    interval_seconds: Interval = 1.0
+    local: bool = True
+
+
+class Ssh(msgspec.Struct, frozen=True):
+    """[ssh]: how nodes are reached, unless a node's own table says otherwise."""
+
+    user: Word | None = None
+    port: Port | None = None
+    identity_files: tuple[Path, ...] = ()
+    host_keys: Literal["strict", "accept-new"] = "strict"
+    known_hosts: tuple[Path, ...] = ()
+    config_files: tuple[Path, ...] = field(
+        default_factory=lambda: (Path("~/.ssh/config").expanduser(), Path("/etc/ssh/ssh_config"))
+    )
+    connect_timeout_seconds: Deadline = 15.0
+    login_timeout_seconds: Deadline = 30.0
+    keepalive_seconds: Deadline = 15.0
+    simultaneous_connects: Annotated[int, Meta(ge=1, le=10000, description="a number, 1 to 10000")] = 32
+    python: Word = "python3"
+
+
+class Reach(msgspec.Struct, frozen=True, kw_only=True):
+    """What a table of nodes may say about all of them; what stands with a host itself wins."""
+
+    group: Word | None = None
+    rack: Word | None = None
+    display_name: Word | None = None
+    user: Word | None = None
+    port: Port | None = None
+    identity_files: tuple[Path, ...] = ()
+    interval_seconds: Interval | None = None
+    python: Word | None = None
+
+
+class Nodes(Reach, frozen=True, kw_only=True):
+    """[[nodes]]: hosts by name."""
+
+    hosts: str | tuple[str, ...]
+
+    def texts(self) -> tuple[str, ...]:
+        return (self.hosts,) if isinstance(self.hosts, str) else self.hosts
+
+
+class HostFileTable(Reach, frozen=True, kw_only=True):
+    """[[host_files]]: a file with one host a line."""
+
+    path: Path
+
+
+class IniFileTable(Reach, frozen=True, kw_only=True):
+    """[[ini_files]]: a config.ini with user, hosts and key_filename in [common]."""
+
+    path: Path
+
+
+class Config(msgspec.Struct, frozen=True):
+    """gpulse.toml."""
+
+    hub: Hub = Hub()
+    ssh: Ssh = Ssh()
+    nodes: tuple[Nodes, ...] = ()
+    host_files: tuple[HostFileTable, ...] = ()
+    ini_files: tuple[IniFileTable, ...] = ()
+    names: dict[str, Word] = {}
+    people: dict[str, Word] = {}
+    models: dict[str, Word] = {}
+    thresholds: Thresholds = Thresholds()

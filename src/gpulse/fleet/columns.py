@@ -1,0 +1,113 @@
+"""The hot figures of all GPUs and nodes as arrays: written when a line arrives, evaluated for all at the tick."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Bytes = NDArray[np.uint8]
+
+# The GPU fields kept as columns; unknown is NaN.
+HOT = ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "power_watts", "sm_active_ratio")
+
+
+_COLUMNS = ("memory_total", "node", "counted", "unhealthy", "occupied", "reserved", "person", "last_busy", "state")
+
+
+class GpuColumns:
+    """A slot for each GPU of the fleet; a node's GPUs have neighbouring slots."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._free: dict[int, list[int]] = {}
+        self.used = 0
+        self.hot: dict[str, Floats] = {name: _floats(0) for name in HOT}
+        self.memory_total = _floats(0)
+        self.node = np.zeros(0, np.int32)
+        self.counted = np.zeros(0, np.bool_)
+        self.unhealthy = np.zeros(0, np.bool_)
+        self.occupied = np.zeros(0, np.bool_)
+        self.reserved = np.zeros(0, np.bool_)
+        self.person = np.zeros(0, np.uint16)
+        self.last_busy = np.zeros(0, np.float64)
+        self.state = np.zeros(0, np.uint8)
+
+    def take(self, count: int, node: int) -> int:
+        """The first of so many neighbouring slots, cleared."""
+        waiting = self._free.get(count)
+        if waiting:
+            start = waiting.pop()
+        else:
+            start = self.used
+            self.used += count
+            if self.used > self._size:
+                self._grow(max(64, self.used * 2))
+        self._clear(start, count, node)
+        return start
+
+    def give_back(self, start: int, count: int) -> None:
+        if count:
+            self._clear(start, count, -1)
+            self._free.setdefault(count, []).append(start)
+
+    def write(self, name: str, start: int, values: Sequence[float | None]) -> None:
+        """One hot figure of a node's GPUs."""
+        try:
+            self.hot[name][start : start + len(values)] = values
+        except TypeError:
+            known = [np.nan if value is None else value for value in values]
+            self.hot[name][start : start + len(values)] = known
+
+    def _clear(self, start: int, count: int, node: int) -> None:
+        slots = slice(start, start + count)
+        for column in self.hot.values():
+            column[slots] = np.nan
+        self.memory_total[slots] = np.nan
+        self.node[slots] = node
+        self.person[slots] = 0
+        self.last_busy[slots] = -np.inf
+        self.state[slots] = 0
+        for flags in (self.counted, self.unhealthy, self.occupied, self.reserved):
+            flags[slots] = False
+
+    def _grow(self, size: int) -> None:
+        self._size = size
+        self.hot = {name: _grown(column, size) for name, column in self.hot.items()}
+        for name in _COLUMNS:
+            setattr(self, name, _grown(getattr(self, name), size))
+
+
+class NodeColumns:
+    """A slot for each node."""
+
+    def __init__(self) -> None:
+        self._free: list[int] = []
+        self.used = 0
+        self.state = np.zeros(0, np.uint8)
+        self.last_line = np.zeros(0, np.float64)
+        self.patience = np.zeros(0, np.float64)
+
+    def take(self) -> int:
+        if self._free:
+            return self._free.pop()
+        self.used += 1
+        if self.used > len(self.state):
+            for name in ("state", "last_line", "patience"):
+                setattr(self, name, _grown(getattr(self, name), max(64, self.used * 2)))
+        return self.used - 1
+
+    def give_back(self, slot: int) -> None:
+        self.state[slot] = 0
+        self._free.append(slot)
+
+
+def _floats(size: int) -> Floats:
+    return np.full(size, np.nan, np.float32)
+
+
+def _grown(column: NDArray[Any], size: int) -> NDArray[Any]:
+    larger = np.zeros(size, column.dtype)
+    larger[: len(column)] = column
+    return larger

@@ -1,0 +1,138 @@
+"""Finds free GPUs that fit a wish, and says in words what is missing when they do not suffice."""
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from gpulse.fleet.filter import free_memory, is_model
+from gpulse.fleet.sizes import gibibytes
+from gpulse.fleet.views import GpuView
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """How many GPUs, and what each must be."""
+
+    n: int = 1
+    # Of the card, not what is free on it: a free card has all of it free.
+    memory_bytes: int | None = None
+    model: str | None = None
+    same_node: bool = False
+
+
+class Answer(msgspec.Struct, kw_only=True):
+    """The GPUs chosen, or why there are not enough."""
+
+    found: bool
+    gpus: list[GpuView]
+    explanation: str
+    # What to set before a program starts; null unless all GPUs are on one node.
+    export: str | None = None
+    node: str | None = None
+
+
+def find(gpus: Sequence[GpuView], wish: Wish, ids: Collection[str] | None = None) -> Answer:
+    """Choose from `gpus`, given in natural order, and of them only those in `ids`, where it is given.
+
+    All GPUs of a node are needed to see whether it is partly used already.
+    """
+    fitting = [gpu for gpu in gpus if gpu.counted and (ids is None or gpu.id in ids) and _fits(gpu, wish)]
+    free: dict[str, list[GpuView]] = {}
+    for gpu in fitting:
+        if gpu.state == "free":
+            free.setdefault(gpu.node, []).append(gpu)
+    used = {gpu.node for gpu in gpus if gpu.counted and gpu.state != "free"}
+    order = {node: place for place, node in enumerate(free)}
+
+    enough = [node for node, there in free.items() if len(there) >= wish.n]
+    if enough:
+        # Whole nodes stay whole, and big gaps stay big, for those who need them.
+        best = min(enough, key=lambda node: (node not in used, len(free[node]), order[node]))
+        return _chosen(free[best][: wish.n])
+    if not wish.same_node and sum(map(len, free.values())) >= wish.n:
+        chosen: list[GpuView] = []
+        for node in sorted(free, key=lambda node: (-len(free[node]), node not in used, order[node])):
+            chosen += free[node][: wish.n - len(chosen)]
+        return _chosen(chosen)
+    return Answer(found=False, gpus=[], explanation=_missing(len(gpus), fitting, free, wish))
+
+
+def place_of(gpu: GpuView) -> str:
+    """A GPU as people write it: gpu03:0, of a MIG instance gpu03:0.2."""
+    index = "?" if gpu.index is None else str(gpu.index)
+    return f"{gpu.node}:{index}" + (f".{gpu.mig_index}" if gpu.parent_uuid and gpu.mig_index is not None else "")
+
+
+def describe(gpu: GpuView) -> str:
+    """One line: where, what, how much memory."""
+    memory = free_memory(gpu)
+    words = [place_of(gpu), gpu.model or gpu.name or "unknown model"]
+    if gpu.mig_profile:
+        words.append(f"MIG {gpu.mig_profile}")
+    if memory is not None:
+        words.append(f"{gibibytes(memory)} free")
+    return "  ".join(words)
+
+
+def _fits(gpu: GpuView, wish: Wish) -> bool:
+    if wish.memory_bytes is not None and (gpu.memory_total_bytes or 0) < wish.memory_bytes:
+        return False
+    return wish.model is None or is_model(gpu, wish.model)
+
+
+def _chosen(gpus: list[GpuView]) -> Answer:
+    nodes = list(dict.fromkeys(gpu.node for gpu in gpus))
+    where = nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes: {', '.join(nodes)}"
+    return Answer(
+        found=True,
+        gpus=gpus,
+        explanation=f"{len(gpus)} free on {where}",
+        export=_export(gpus) if len(nodes) == 1 else None,
+        node=nodes[0] if len(nodes) == 1 else None,
+    )
+
+
+def _export(gpus: list[GpuView]) -> str | None:
+    # CUDA counts a MIG instance by its UUID only, and does not mix the two ways.
+    by_uuid = any(gpu.parent_uuid or gpu.index is None for gpu in gpus)
+    names = [gpu.uuid if by_uuid else str(gpu.index) for gpu in gpus]
+    told = [name for name in names if name is not None]
+    return "CUDA_VISIBLE_DEVICES=" + ",".join(told) if len(told) == len(names) else None
+
+
+def _missing(gpus_there: int, fitting: list[GpuView], free: dict[str, list[GpuView]], wish: Wish) -> str:
+    what = _wanted(wish)
+    there = [gpu for on_node in free.values() for gpu in on_node]
+    if not fitting:
+        if not gpus_there:
+            return "the fleet has no GPU yet"
+        return f"no GPU{what} among the {gpus_there} there are; ask for less"
+    if wish.same_node and len(there) >= wish.n:
+        best = max(free, key=lambda node: len(free[node]))
+        text = f"no node has {wish.n} free{what}: {best} has {len(free[best])}, {len(there)} are free on all nodes"
+    else:
+        text = f"{len(there)} of {wish.n} free{what}"
+        if there:
+            text += ": " + _few([place_of(gpu) for gpu in there])
+    idle = [gpu for gpu in fitting if gpu.state == "idle"]
+    if idle:
+        holders = list(dict.fromkeys(use.person for gpu in idle for use in gpu.people))
+        text += f"; {len(idle)} more {'is' if len(idle) == 1 else 'are'} idle"
+        text += f" but held by {_few(holders)}" if holders else " but hold memory"
+    reserved = sum(gpu.state == "reserved" for gpu in fitting)
+    if reserved:
+        text += f"; {reserved} {'is' if reserved == 1 else 'are'} reserved"
+    return text
+
+
+def _wanted(wish: Wish) -> str:
+    words = ""
+    if wish.model is not None:
+        words += f" {wish.model}"
+    if wish.memory_bytes is not None:
+        words += f" with {wish.memory_bytes / 1e9:g} GB"
+    return words
+
+
+def _few(words: list[str], most: int = 8) -> str:
+    rest = len(words) - most
+    return ", ".join(words[:most]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,243 @@
+"""The fleet: takes the lines of all nodes and tells what is so now. The only truth about now."""
+
+import time
+from collections.abc import Callable, Collection, Mapping
+
+import msgspec
+import numpy as np
+
+from gpulse.errors import BadLine
+from gpulse.fleet import health, state, telling
+from gpulse.fleet.columns import HOT, GpuColumns, NodeColumns
+from gpulse.fleet.model import Snapshot
+from gpulse.fleet.names import natural, short_model
+from gpulse.fleet.node import Node
+from gpulse.fleet.people import People
+from gpulse.fleet.places import Place
+from gpulse.fleet.thresholds import Thresholds
+from gpulse.fleet.updates import Column, Update
+from gpulse.fleet.views import GpuView, LogEntry, NodeView, PersonView, Summary
+from gpulse_probe.schema import SCHEMA
+
+__all__ = ["BadLine", "Fleet", "FleetSettings"]
+
+_decode_snapshot = msgspec.json.Decoder(Snapshot).decode
+_decode_update = msgspec.json.Decoder(Update).decode
+_UPDATE = b'{"update":'
+
+
+class FleetSettings(msgspec.Struct, frozen=True):
+    """What people call things, and by which figures states are told."""
+
+    thresholds: Thresholds = Thresholds()
+    # Login name -> name to show.
+    people: Mapping[str, str] = {}
+    # GPU model as the driver says -> as people say.
+    models: Mapping[str, str] = {}
+
+
+class Fleet:
+    """All nodes. It is fed by transports (connecting, line, down, log) and read by everything else."""
+
+    def __init__(
+        self,
+        settings: FleetSettings | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ):
+        self.settings = settings or FleetSettings()
+        self._clock = clock
+        self._wall = wall
+        self._nodes: dict[str, Node] = {}
+        self._order: list[str] | None = None
+        self._reserved: frozenset[str] = frozenset()
+        self.people_names = People(self.settings.people)
+        self.gpu_columns = GpuColumns()
+        self.node_columns = NodeColumns()
+        # Grows with every tick; what was read at one generation stays true until the next.
+        self.generation = 0
+        # Grows when nodes or GPUs come or go.
+        self.layout = 0
+
+    # Nodes come and go.
+
+    def place(self, place: Place) -> None:
+        """Add a node, or say anew where a known one stands."""
+        node = self._nodes.get(place.name)
+        if node is None:
+            node = self._nodes[place.name] = Node(place, self.node_columns.take())
+            self.node_columns.state[node.slot] = state.NEW
+            self._order = None
+        node.place = place
+        self._set_patience(node)
+        self.layout += 1
+
+    def remove(self, name: str) -> None:
+        node = self._nodes.pop(name, None)
+        if node is None:
+            return
+        self.gpu_columns.give_back(node.start, node.count)
+        self.node_columns.give_back(node.slot)
+        self._order = None
+        self.layout += 1
+
+    # What transports tell.
+
+    def connecting(self, name: str, detail: str) -> None:
+        node = self._nodes.get(name)
+        if node is not None:
+            self._note(node, detail)
+            if self.node_columns.state[node.slot] == state.NEW:
+                node.reason = detail
+
+    def line(self, name: str, data: bytes) -> None:
+        """One line of a node's probe: a Snapshot or an Update. BadLine where it is neither."""
+        node = self._nodes.get(name)
+        if node is None:
+            return
+        try:
+            if data.startswith(_UPDATE):
+                changed = node.apply(_decode_update(data))
+                for field in HOT:
+                    if field in changed:
+                        self._write(node, field, changed[field])
+                if not health.HEALTH_FIELDS.isdisjoint(changed):
+                    self._judge_health(node)
+            else:
+                snapshot = _decode_snapshot(data)
+                if (snapshot.schema or 0) > SCHEMA:
+                    raise BadLine(f"its probe speaks schema {snapshot.schema}, this hub {SCHEMA}: upgrade the hub")
+                node.replace(snapshot)
+                self._set_patience(node)
+                self._take_over(node)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise BadLine(str(error)) from None
+        now = self._clock()
+        node.clock_difference = node.time - self._wall()
+        self.node_columns.last_line[node.slot] = now
+        if self.node_columns.state[node.slot] != state.UP:
+            self.node_columns.state[node.slot] = state.UP
+            node.reason = ""
+            self._note(node, "up")
+
+    def down(self, name: str, reason: str) -> None:
+        node = self._nodes.get(name)
+        if node is not None:
+            self.node_columns.state[node.slot] = state.DOWN_NODE
+            if node.reason != reason:
+                self._note(node, reason)
+            node.reason = reason
+
+    def log(self, name: str, message: str) -> None:
+        node = self._nodes.get(name)
+        if node is not None:
+            self._note(node, message)
+
+    def reserve(self, ids: Collection[str]) -> None:
+        """The GPUs that are booked now."""
+        self._reserved = frozenset(ids)
+        for node in self._nodes.values():
+            self._mark_reserved(node)
+
+    def tick(self) -> None:
+        """Once a second: who is stale, and the state of every GPU."""
+        now = self._clock()
+        state.mark_stale(self.node_columns, now)
+        state.evaluate(self.gpu_columns, self.node_columns, self.settings.thresholds, now)
+        self.generation += 1
+
+    # What is so now.
+
+    def names(self) -> list[str]:
+        """All nodes in natural order: gpu2 before gpu10."""
+        if self._order is None:
+            self._order = sorted(self._nodes, key=natural)
+        return self._order
+
+    def node(self, name: str, detail: bool = False) -> NodeView | None:
+        node = self._nodes.get(name)
+        return telling.node_view(self, node, detail) if node is not None else None
+
+    def nodes(self) -> list[NodeView]:
+        return [telling.node_view(self, self._nodes[name], False) for name in self.names()]
+
+    def gpus(self) -> list[GpuView]:
+        return [gpu for name in self.names() for gpu in telling.gpu_views(self, self._nodes[name])]
+
+    def people(self) -> list[PersonView]:
+        return telling.people(self)
+
+    def summary(self) -> Summary:
+        return telling.summary(self)
+
+    def log_of(self, name: str) -> list[LogEntry]:
+        node = self._nodes.get(name)
+        return list(node.log) if node is not None else []
+
+    def known(self, name: str) -> Node:
+        """A node's own data, for those who tell of it."""
+        return self._nodes[name]
+
+    def age(self, node: Node) -> float | None:
+        """Seconds since the node's last line, by the hub's clock."""
+        if node.snapshot is None:
+            return None
+        return max(0.0, self._clock() - float(self.node_columns.last_line[node.slot]))
+
+    def model(self, name: str | None) -> str | None:
+        return short_model(name, self.settings.models) if name else None
+
+    # Taking over a full Snapshot.
+
+    def _take_over(self, node: Node) -> None:
+        columns = self.gpu_columns
+        gpus = node.gpus
+        if len(gpus) != node.count:
+            columns.give_back(node.start, node.count)
+            node.count = len(gpus)
+            node.start = columns.take(node.count, node.slot) if node.count else 0
+            self.layout += 1
+        elif [gpu.uuid for gpu in gpus] != node.uuids:
+            self.layout += 1
+        node.uuids = [gpu.uuid for gpu in gpus]
+        slots = slice(node.start, node.start + node.count)
+        for field in HOT:
+            self._write(node, field, [getattr(gpu, field) for gpu in gpus])
+        totals = [gpu.memory_total_bytes for gpu in gpus]
+        columns.memory_total[slots] = [np.nan if total is None else total for total in totals]
+        parents = {gpu.parent_uuid for gpu in gpus if gpu.parent_uuid}
+        columns.counted[slots] = [not gpu.mig_enabled and (not gpu.uuid or gpu.uuid not in parents) for gpu in gpus]
+        held = {use.uuid for use in node.uses}
+        columns.occupied[slots] = [gpu.uuid in held for gpu in gpus]
+        columns.person[slots] = self.people_names.main_person_numbers(node)
+        self._judge_health(node)
+        self._mark_reserved(node)
+
+    def _write(self, node: Node, field: str, values: Column) -> None:
+        if len(values) != node.count:
+            raise BadLine(f"{len(values)} values of {field} for {node.count} GPUs")
+        try:
+            self.gpu_columns.write(field, node.start, values)
+        except (TypeError, ValueError, OverflowError):
+            raise BadLine(f"{field} is not a number for each GPU") from None
+
+    def _set_patience(self, node: Node) -> None:
+        """A node that can tell only every few seconds is not stale in between."""
+        probe = node.snapshot.probe if node.snapshot is not None else None
+        told = probe.interval_seconds if probe is not None and probe.interval_seconds else 0.0
+        interval = max(node.place.interval_seconds, min(told, 3600.0))
+        self.node_columns.patience[node.slot] = interval * self.settings.thresholds.stale_intervals
+
+    def _judge_health(self, node: Node) -> None:
+        thresholds = self.settings.thresholds
+        self.gpu_columns.unhealthy[node.start : node.start + node.count] = [
+            not health.UNHEALTHY.isdisjoint(health.flags(gpu, thresholds, node.time)) for gpu in node.current_gpus()
+        ]
+
+    def _mark_reserved(self, node: Node) -> None:
+        self.gpu_columns.reserved[node.start : node.start + node.count] = [
+            telling.gpu_id(node, gpu) in self._reserved for gpu in node.gpus
+        ]
+
+    def _note(self, node: Node, message: str) -> None:
+        node.log.append(LogEntry(time=round(self._wall(), 3), message=message[:1000]))

@@ -1,0 +1,134 @@
+"""Live frames: the hot figures of all GPUs as bytes, encoded once a tick for all who watch.
+
+A frame is: 4 bytes "GPLS", 1 byte version, 1 byte kind (0 full, 1 delta), 2 bytes zero, the length of the head in
+4 bytes, the head as JSON, then the planes, compressed together with zlib. A plane has one number for each GPU, in
+the order of the layout: state (u8), utilisation (u8), memory used (u8), temperature (u8), power (u16), person (u16),
+then for each node its state (u8). Little-endian. In a delta each byte is the difference to the frame before, modulo
+256.
+Shares are half percents (200 is 100 %); 255 is unknown, for u16 65535.
+
+The head of a full frame has the layout: the nodes with their GPUs. Both have generation, time, base (of a delta: the
+generation it builds on), summary, and the names of people by number that are new.
+"""
+
+import struct
+import zlib
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from gpulse.fleet.fleet import Fleet
+from gpulse.fleet.telling import gpu_id
+
+MAGIC = b"GPLS"
+VERSION = 1
+FULL, DELTA = 0, 1
+UNKNOWN_BYTE = 255
+UNKNOWN_WORD = 65535
+_HEAD = struct.Struct("<4sBBHL")
+_encode = msgspec.json.Encoder().encode
+
+
+class Frames:
+    """Makes the frames of one fleet; call step() once after each tick."""
+
+    def __init__(self, fleet: Fleet):
+        self._fleet = fleet
+        self._layout = -1
+        self._order: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._node_order: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._planes: NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self._described: list[dict[str, Any]] = []
+        self._people_told = 1
+        self._generation = -1
+        self._full: bytes | None = None
+        self._delta: bytes | None = None
+
+    def step(self, wall_time: float) -> None:
+        """Take the figures of the tick that was. Frames are encoded when first asked for."""
+        fleet = self._fleet
+        base, before = self._generation, self._planes
+        new_layout = fleet.layout != self._layout
+        if new_layout:
+            self._arrange()
+        self._planes = self._pack()
+        self._generation = fleet.generation
+        self._full = self._delta = None
+        self._head = {"generation": fleet.generation, "time": round(wall_time, 3), "summary": fleet.summary()}
+        self._difference = None if new_layout else self._planes - before
+        self._base = base
+        self._new_people = fleet.people_names.names[self._people_told :]
+        self._people_told = len(fleet.people_names.names)
+
+    def full(self) -> bytes:
+        """A frame that stands for itself."""
+        if self._full is None:
+            head = {**self._head, "nodes": self._described, "people": self._fleet.people_names.names}
+            self._full = _frame(FULL, head, self._planes)
+        return self._full
+
+    def delta(self) -> bytes | None:
+        """A frame for those who have the one before; None where there is none, as the layout has changed."""
+        if self._delta is None and self._difference is not None:
+            head = {**self._head, "base": self._base, "new_people": self._new_people}
+            self._delta = _frame(DELTA, head, self._difference)
+        return self._delta
+
+    def _arrange(self) -> None:
+        fleet = self._fleet
+        order: list[int] = []
+        node_order: list[int] = []
+        self._described = []
+        for name in fleet.names():
+            node = fleet.known(name)
+            node_order.append(node.slot)
+            order.extend(range(node.start, node.start + node.count))
+            place = node.place
+            described: dict[str, Any] = {"name": name, "display_name": place.display_name or name}
+            described |= {"group": place.group, "rack": place.rack}
+            described["gpus"] = [
+                {
+                    "id": gpu_id(node, gpu),
+                    "index": gpu.index,
+                    "model": fleet.model(gpu.name),
+                    "memory_total_bytes": gpu.memory_total_bytes,
+                    "power_limit_watts": gpu.power_limit_watts,
+                    "parent_uuid": gpu.parent_uuid,
+                }
+                for gpu in node.gpus
+            ]
+            self._described.append(described)
+        self._order = np.array(order, np.int64)
+        self._node_order = np.array(node_order, np.int64)
+        self._layout = fleet.layout
+
+    def _pack(self) -> NDArray[np.uint8]:
+        gpus = self._fleet.gpu_columns
+        order = self._order
+        memory = gpus.hot["memory_used_bytes"][order] / gpus.memory_total[order]
+        planes = [
+            gpus.state[order],
+            _bytes(gpus.hot["utilization_ratio"][order] * 200),
+            _bytes(memory * 200),
+            _bytes(gpus.hot["temperature_celsius"][order]),
+            _words(gpus.hot["power_watts"][order]),
+            gpus.person[order].astype("<u2").view(np.uint8),
+            self._fleet.node_columns.state[self._node_order],
+        ]
+        return np.concatenate(planes)
+
+
+def _bytes(values: NDArray[np.float32]) -> NDArray[np.uint8]:
+    return np.where(np.isnan(values), UNKNOWN_BYTE, np.clip(np.nan_to_num(values), 0, 254)).astype(np.uint8)
+
+
+def _words(values: NDArray[np.float32]) -> NDArray[np.uint8]:
+    known = np.where(np.isnan(values), UNKNOWN_WORD, np.clip(np.nan_to_num(values), 0, 65534))
+    return known.astype("<u2").view(np.uint8)
+
+
+def _frame(kind: int, head: dict[str, Any], planes: NDArray[np.uint8]) -> bytes:
+    text = _encode(head)
+    return _HEAD.pack(MAGIC, VERSION, kind, 0, len(text)) + text + zlib.compress(planes.tobytes(), 1)

@@ -1,0 +1,48 @@
+"""What is wrong with a GPU: the flags people see, and which of them make it unhealthy. Pure."""
+
+from collections.abc import Iterable
+
+from gpulse.fleet.model import Gpu, XidEvent
+from gpulse.fleet.thresholds import Thresholds
+
+# XID numbers that tell of a mistake in a program, or of something the card has dealt with.
+PROGRAM_XIDS = frozenset({8, 13, 31, 32, 43, 45, 63, 68, 69, 94})
+SLOWED_DOWN = frozenset({"hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown"})
+# The flags with which nobody should be given the card.
+UNHEALTHY = frozenset({"fault", "rows_failed", "ecc_uncorrected", "xid"})
+# A change of one of these fields may change a flag that makes a card unhealthy.
+HEALTH_FIELDS = frozenset({"fault", "remapped_rows_failed", "ecc_uncorrected_volatile_total"})
+
+
+def flags(gpu: Gpu, thresholds: Thresholds, now: float) -> list[str]:
+    """Everything about the card that somebody may want to look at; `now` is the node's clock."""
+    found = []
+    if gpu.fault:
+        found.append("fault")
+    if gpu.remapped_rows_failed:
+        found.append("rows_failed")
+    if gpu.ecc_uncorrected_volatile_total:
+        found.append("ecc_uncorrected")
+    recent = _recent(gpu.xid_events or (), thresholds, now)
+    if any(event.xid not in PROGRAM_XIDS for event in recent):
+        found.append("xid")
+    elif recent:
+        found.append("xid_program")
+    limit = gpu.temperature_slowdown_celsius
+    if limit and (gpu.temperature_celsius or 0) >= limit - thresholds.hot_margin_celsius:
+        found.append("hot")
+    if not SLOWED_DOWN.isdisjoint(gpu.throttle_reasons or ()):
+        found.append("throttled")
+    if gpu.remapped_rows_pending:
+        found.append("rows_pending")
+    if gpu.retired_pages_pending:
+        found.append("pages_pending")
+    if gpu.nvlink_links and gpu.nvlink_links_active is not None and gpu.nvlink_links_active < gpu.nvlink_links:
+        found.append("nvlink_down")
+    if gpu.compute_mode == "prohibited":
+        found.append("prohibited")
+    return found
+
+
+def _recent(events: Iterable[XidEvent], thresholds: Thresholds, now: float) -> list[XidEvent]:
+    return [event for event in events if event.time is not None and now - event.time < thresholds.xid_hold_seconds]

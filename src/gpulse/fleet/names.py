@@ -1,0 +1,26 @@
+"""Names as people say them: short names of GPU models, and the natural order of node names."""
+
+import re
+from collections.abc import Mapping
+
+# Words that say nothing beside a model's name.
+_NOISE = re.compile(r"\b(NVIDIA|AMD|Intel|GeForce|Tesla|Quadro|Radeon|Corporation|Generation)\b|\(R\)|\(TM\)")
+_FORM = re.compile(r"[- ](SXM\d?|PCIE|PCIe|HBM\d\w*|NVL|OAM)\b")
+_SIZE = re.compile(r"[- ]?(\d+) ?GB\b")
+_DIGITS = re.compile(r"(\d+)")
+
+
+def short_model(name: str, settings: Mapping[str, str] | None = None) -> str:
+    """ "NVIDIA H100 80GB HBM3" is "H100 80G", "NVIDIA GeForce RTX 3090" is "RTX 3090"."""
+    if settings and name in settings:
+        return settings[name]
+    base, mig, profile = name.partition(" MIG ")
+    text = _FORM.sub("", _NOISE.sub("", base))
+    text = _SIZE.sub(r" \1G", text)
+    text = " ".join(text.replace("-", " ").split()) or name
+    return f"{text} {profile}" if mig else text
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """A key that sorts gpu2 before gpu10."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in _DIGITS.split(name) if part]
