@@ -3,13 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help run install test lint format bench clean
+.PHONY: help run demo install test lint format bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
-run: install ## start gpulse for this machine (its live snapshot, until Ctrl-C)
-	@$(BIN)/gpulse probe --stream --pretty
+run: install ## start gpulse for this machine, at http://127.0.0.1:7070
+	@$(BIN)/gpulse up
+
+demo: install ## start gpulse with a simulated cluster, at http://127.0.0.1:7070
+	@$(BIN)/gpulse demo
 
 install: $(VENV)/.installed ## make .venv with gpulse in it
 
@@ -29,6 +32,8 @@ format: $(VENV)/.lint-tools ## put the code into the house style
 
 bench: packages $(VENV)/.test-tools .venv-peers/.installed ## run the benchmarks (docs/benchmarks.md has the results)
 	$(BIN)/python -m bench.probe
+	$(BIN)/python -m bench.fleet
+	$(BIN)/python -m bench.ssh
 
 clean: ## remove everything that was made
 	rm -rf .venv .venv-peers build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache

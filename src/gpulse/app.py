@@ -17,6 +17,7 @@ from gpulse.fleet.fleet import Fleet, FleetSettings
 from gpulse.fleet.places import Place
 from gpulse.simulate.transport import Scene, SimulatedTransport
 from gpulse.transport import local
+from gpulse.transport.announcing import Announcing
 from gpulse.transport.local import LocalTarget
 from gpulse.transport.ssh import Ssh, SshSettings, SshTarget
 from gpulse.transport.supervisor import Supervisor
@@ -40,6 +41,8 @@ class Hub:
         self._say = say
         settings = FleetSettings(thresholds=config.thresholds, people=config.people, models=config.models)
         self.fleet = Fleet(settings)
+        # Whether the lists of nodes have been read.
+        self._listed = False
 
     async def run(self, listener: socket.socket, sources: list[Source], scene: Scene | None = None) -> None:
         """Until it is told to end by Ctrl-C or SIGTERM, or a part of it fails."""
@@ -68,7 +71,9 @@ class Hub:
                 connects_at_once=settings.simultaneous_connects,
             )
         )
-        supervisor = Supervisor(sink=self.fleet, ways={SshTarget: ssh.stream, LocalTarget: local.stream})
+        supervisor = Supervisor(
+            sink=Announcing(self.fleet, self._say), ways={SshTarget: ssh.stream, LocalTarget: local.stream}
+        )
         try:
             async with _running(self._follow(sources, supervisor)) as feeding:
                 yield feeding
@@ -89,6 +94,7 @@ class Hub:
             supervisor.set_targets(targets)
             for name in set(self.fleet.names()) - listed:
                 self.fleet.remove(name)
+            self._listed = True
 
     def _this_machine(self) -> LocalTarget:
         return LocalTarget(name=socket.gethostname(), interval_seconds=self.config.hub.interval_seconds)
@@ -120,8 +126,13 @@ class Hub:
     async def _tick(self) -> None:
         due = time.monotonic()
         settled = due + _SETTLED_SECONDS
+        told: list[str] = []
         while True:
             self.fleet.tick()
+            if told != (notices := self.notices()):
+                for notice in notices:
+                    self._say(notice)
+                told = notices
             if due > settled:
                 gc.freeze()
                 settled = float("inf")
@@ -152,7 +163,7 @@ class Hub:
             node = self.fleet.known(socket.gethostname())
             if node.snapshot is not None and node.snapshot.gpus == []:
                 return [NO_GPUS]
-        if not self.fleet.names():
+        if self._listed and not self.fleet.names():
             return [NO_NODES]
         return []
 

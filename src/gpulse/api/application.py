@@ -7,13 +7,11 @@ from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpulse.api import viewer
 from gpulse.api.answers import Answers, Body
@@ -23,6 +21,7 @@ from gpulse.api.live import Live, refuse_plain
 from gpulse.api.openapi import document
 from gpulse.api.page import STATIC, File
 from gpulse.api.routes import ENDPOINTS
+from gpulse.api.security import SecurityHeaders
 from gpulse.fleet.fleet import Fleet
 
 # How uvicorn must run it: compressing every frame for every listener would cost more than all the rest.
@@ -33,12 +32,6 @@ SERVER_OPTIONS: dict[str, Any] = {
     "ws_ping_timeout": 20.0,
     "ws_max_size": 65536,
     "server_header": False,
-}
-_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "SAMEORIGIN",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
 }
 
 
@@ -82,7 +75,7 @@ def create_app(
         routes.append(_redirect(base, base + "/"))
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(_SecurityHeaders)],
+        middleware=[Middleware(SecurityHeaders)],
         exception_handlers={HTTPException: on_http_exception, Exception: on_crash},
     )
     app.router.redirect_slashes = False
@@ -119,22 +112,3 @@ def _file(path: str, source: Path, answers: Answers, policy: str | None = None) 
         return await file.respond(request, answers)
 
     return Route(path, respond)
-
-
-class _SecurityHeaders:
-    """Headers on every answer that cost nothing and close what nobody needs."""
-
-    def __init__(self, app: ASGIApp):
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-                headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'self'")
-                headers.setdefault("Cache-Control", "no-store")
-            await send(message)
-
-        await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)

@@ -5,6 +5,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from gpulse.api.security import HEADERS
 from gpulse.errors import RequestError
 
 CODES = {
@@ -73,4 +74,6 @@ def on_crash(request: Request, exception: Exception) -> Response:
     """A mistake of ours: the log has the traceback, the answer keeps its shape."""
     del exception
     message = f"the hub failed to answer {request.url.path}"
-    return error_response(RequestError(500, CODES[500], message, "this is a bug; the hub's log has the details"))
+    error = RequestError(500, CODES[500], message, "this is a bug; the hub's log has the details")
+    # It is made outside of what adds them to all other answers.
+    return error_response(error, headers=dict(HEADERS))

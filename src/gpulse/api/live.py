@@ -196,7 +196,10 @@ class Live:
 
 async def refuse_plain(request: Request) -> Response:
     """A plain GET of the stream's address."""
-    del request
+    try:
+        read_query(LiveQuery, request.query_params).filter()
+    except RequestError as refused:
+        return error_response(refused)
     error = RequestError(
         426, "upgrade_required", "this address speaks WebSocket", "connect with a WebSocket client: docs/api.md"
     )

@@ -30,7 +30,7 @@ def document(endpoints: Sequence[Endpoint], title: str) -> dict[str, Any]:
             "parameters": _query_parameters(LiveQuery),
             "responses": {
                 "101": {"description": "The stream begins."},
-                "426": _error(426, "application/json", error_schema),
+                **{str(status): _error(status, "application/json", error_schema) for status in (400, 422, 426)},
             },
         }
     }

@@ -52,6 +52,8 @@ def listen(host: str, port: int) -> socket.socket:
             raise ListenError(why) from None
         why = f"cannot listen on {host} port {port}: {error.strerror}; choose another with --port"
         raise ListenError(why) from None
+    # From here on who connects waits for the server instead of being refused.
+    listener.listen(1024)
     listener.set_inheritable(False)
     return listener
 

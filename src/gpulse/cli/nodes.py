@@ -61,7 +61,8 @@ def _row(node: NodeView) -> list[Cell]:
     powers = [gpu.power_watts for gpu in node.gpus if gpu.power_watts is not None]
     totals = [gpu.memory_total_bytes for gpu in counted if gpu.memory_total_bytes is not None]
     used = [gpu.memory_used_bytes for gpu in counted if gpu.memory_used_bytes is not None]
-    models = Counter(figures.model(gpu) for gpu in counted)
+    # A node's instances come in many sizes; `gpulse gpus` tells them.
+    models = Counter("MIG" if gpu.parent_uuid else figures.model(gpu) for gpu in counted)
     return [
         Span(node.display_name, "bold"),
         figures.state(node.state),

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ClusterShell.Defaults import config_paths
-from ClusterShell.NodeSet import (
+from ClusterShell.Defaults import config_paths  # type: ignore[import-untyped] # it has no types
+from ClusterShell.NodeSet import (  # type: ignore[import-untyped] # it has no types
     ILLEGAL_GROUP_CHARS,
     RESOLVER_NOGROUP,
     NodeSet,
     NodeSetException,
 )
-from ClusterShell.NodeUtils import (
+from ClusterShell.NodeUtils import (  # type: ignore[import-untyped] # it has no types
     GroupResolverConfig,
     GroupResolverError,
     GroupResolverSourceError,

@@ -3,11 +3,11 @@
 import re
 
 _UNITS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
-_SIZE = re.compile(r"\s*([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*(?:([kmgtp])(i?))?b?\s*", re.IGNORECASE)
+_SIZE = re.compile(r"\s*([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*(?:([kmgtp])(i?)b?|b)\s*", re.IGNORECASE)
 
 
 def size(text: str) -> int | None:
-    """Bytes; None where the text is no size. GB is a thousand million, GiB is 2**30."""
+    """Bytes; None where the text is no size with its unit. GB is a thousand million, GiB is 2**30."""
     match = _SIZE.fullmatch(text)
     if match is None:
         return None

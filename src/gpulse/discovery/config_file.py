@@ -16,11 +16,12 @@ _LIVE = ("nodes", "host_files", "ini_files")
 
 
 class ConfigFile:
-    """Node tables are read anew; other settings stay as gpulse was started with, and changes to them are told."""
+    """Node tables are read anew; other settings stay as they run, and edits that would change them are told."""
 
-    def __init__(self, path: Path, started_with: Config) -> None:
+    def __init__(self, path: Path, running: Config) -> None:
         self._path = path
-        self._started_with = started_with
+        self._running = running
+        self._first: Config | None = None
         self._files: dict[HostFileTable | IniFileTable, Steady] = {}
 
     def targets(self, problem: Problem) -> list[Target]:
@@ -28,7 +29,10 @@ class ConfigFile:
             config = load(self._path)
         except ConfigError as error:
             raise DiscoveryError(str(error)) from error
-        for key in changed(self._started_with, config):
+        self._first = self._first or config
+        # What the command line set differs from the file from the start: that is no edit.
+        edited = set(changed(self._first, config))
+        for key in (key for key in changed(self._running, config) if key in edited):
             problem(f"{self._path}: {key} has changed; restart gpulse to apply it")
         known = self._files
         tables: list[HostFileTable | IniFileTable] = [*config.host_files, *config.ini_files]

@@ -61,6 +61,8 @@ class IniFile:
 
     def _key(self, written: str, text: str) -> Path:
         try:
+            if "\0" in written:
+                raise RuntimeError("is no path")
             return self._path.absolute().parent / Path(written).expanduser()
         except RuntimeError as error:
             raise DiscoveryError(f"{self._at(text, 'key_filename')}: [common] key_filename: {error}") from error

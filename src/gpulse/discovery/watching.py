@@ -18,7 +18,10 @@ RETRY_LOOKS = 10
 
 
 def sources(texts: Sequence[str], path: Path | None, config: Config) -> list[Source]:
-    """The command line first: where a node is listed twice, it wins. HostsError where a text names no host."""
+    """The command line first: where a node is listed twice, it wins. HostsError where a text names no host.
+
+    `path` is the file of the settings, if there is one; `config` is what runs, the command line's options included.
+    """
     files = [ConfigFile(path, config)] if path else []
     return [*(Static(text) for text in texts), *files]
 

@@ -1,0 +1,80 @@
+"""A hub started as people start it, for tests."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+GPULSE = Path(sys.executable).with_name("gpulse")
+
+
+class RunningHub:
+    """`gpulse up …` or `gpulse demo …` on a free port; a context manager."""
+
+    def __init__(self, *arguments: str, environment: dict[str, str] | None = None, directory: Path | None = None):
+        self._stderr = b""
+        self.process = subprocess.Popen(
+            [GPULSE, *arguments, "--port", "0"],
+            env=environment,
+            cwd=directory,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert self.process.stdout
+        ready = select.select([self.process.stdout], [], [], 30)[0]
+        line = self.process.stdout.readline().decode() if ready else ""
+        if not line.startswith("http://"):
+            self.process.kill()
+            raise AssertionError(f"no URL but {line!r}: {self.process.communicate()[1].decode()}")
+        self.url = line.strip()
+
+    def __enter__(self) -> "RunningHub":
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+
+    def get(self, path: str, **parameters: Any) -> Any:
+        answer = httpx.get(self.url + path.lstrip("/"), params=parameters, timeout=10)
+        answer.raise_for_status()
+        return answer.json()
+
+    def node(self, name: str) -> Any:
+        return self.get(f"api/v1/nodes/{name}")
+
+    def until(self, condition: Any, seconds: float = 30.0) -> Any:
+        """Ask until the condition gives something true, and give that back."""
+        end = time.monotonic() + seconds
+        found = None
+        while time.monotonic() < end:
+            try:
+                found = condition()
+            except httpx.HTTPError as error:
+                found = None
+                last: object = error
+            else:
+                last = found
+            if found:
+                return found
+            time.sleep(0.1)
+        raise AssertionError(f"not within {seconds} s; last: {last!r}; it said: {self.said()}")
+
+    def said(self) -> str:
+        """What it told on stderr so far."""
+        assert self.process.stderr
+        os.set_blocking(self.process.stderr.fileno(), False)
+        while piece := self.process.stderr.read():
+            self._stderr += piece
+        return self._stderr.decode()
+
+    def end(self, number: int = signal.SIGINT, seconds: float = 10.0) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(seconds)

@@ -1,0 +1,134 @@
+"""gpulse up and gpulse demo, started as people start them."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.fake_nvml import Process, h100_node
+from tests.hub.running import GPULSE, RunningHub
+
+HERE = socket.gethostname()
+
+
+def refused(*arguments, directory=None):
+    ran = subprocess.run([GPULSE, *arguments], capture_output=True, text=True, timeout=30, cwd=directory, check=False)
+    assert ran.returncode == 2
+    assert ran.stdout == ""
+    assert ran.stderr.startswith("gpulse: ")
+    return ran.stderr.removeprefix("gpulse: ").strip()
+
+
+def gone(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_this_machine_is_shown(fake, pids, tmp_path):
+    fake.describe(h100_node(2, [Process(pids[0], gpu=1, memory="5GiB", sm=40)]))
+    with RunningHub("up", environment=fake.environment(), directory=tmp_path) as hub:
+        node = hub.until(lambda: (one := hub.node(HERE))["state"] == "up" and one)
+        assert [gpu["model"] for gpu in node["gpus"]] == ["H100 80G"] * 2
+        assert node["gpus"][1]["people"][0]["memory_bytes"] == 5 << 30
+        assert node["address"] == "this machine"
+        hub.until(lambda: hub.get("api/v1/summary")["states"]["busy"] == 1)
+        assert hub.get("api/v1/summary")["gpus"] == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ends_cleanly_and_takes_its_probe_with_it(fake, tmp_path, number):
+    fake.describe(h100_node(1))
+    with RunningHub("up", environment=fake.environment(), directory=tmp_path) as hub:
+        hub.until(lambda: hub.node(HERE)["state"] == "up")
+        pid = hub.process.pid
+        probes = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
+        assert probes
+        assert hub.end(number) == 0
+        assert hub.said() == ""
+        end = time.monotonic() + 5
+        while not all(map(gone, probes)):
+            assert time.monotonic() < end, "the probe outlives the hub"
+            time.sleep(0.05)
+
+
+def test_no_gpu_and_no_nodes_is_told(tmp_path):
+    environment = {**os.environ, "LD_LIBRARY_PATH": "", "PATH": "/usr/bin:/bin"}
+    with RunningHub("up", environment=environment, directory=tmp_path) as hub:
+        hub.until(lambda: "There is no GPU on this machine" in hub.said())
+        assert "gpulse demo" in hub.said()
+        assert "gpulse up 'gpu[01-16]'" in hub.said()
+        assert "There is no GPU on this machine" in str(hub.get("api/v1/hub"))
+
+
+def test_host_that_does_not_resolve_is_one_sentence(tmp_path):
+    with RunningHub("up", "nowhere.invalid", "--no-local", directory=tmp_path) as hub:
+        hub.until(lambda: "node nowhere.invalid is down: " in hub.said())
+        (line,) = hub.said().splitlines()
+        assert "does not resolve" in line
+        assert hub.node("nowhere.invalid")["state"] == "down"
+
+
+def test_busy_port(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        message = refused("up", "--port", str(port), directory=tmp_path)
+    assert message == f"port {port} on 127.0.0.1 is in use, perhaps by another gpulse; --port 0 takes any free one"
+
+
+def test_address_that_is_not_ours(tmp_path):
+    assert "does not resolve" in refused("up", "--host", "nowhere.invalid", "--open-to-network", directory=tmp_path)
+    message = refused("up", "--host", "192.0.2.254", "--port", "0", "--open-to-network", directory=tmp_path)
+    assert message.startswith("cannot listen on 192.0.2.254 port 0: ")
+
+
+def test_address_others_can_reach_must_be_wanted(tmp_path):
+    assert "--open-to-network" in refused("up", "--host", "0.0.0.0", directory=tmp_path)
+    assert "--open-to-network" in refused("demo", "--host", "::", directory=tmp_path)
+
+
+def test_unreadable_config(tmp_path):
+    assert "cannot be read: No such file" in refused("up", "--config", str(tmp_path / "none.toml"))
+    (tmp_path / "gpulse.toml").write_text('[hub]\nport = "many"\ncolour = 1\n')
+    message = refused("up", directory=tmp_path)
+    assert "gpulse.toml:2: hub.port: " in message
+    assert "gpulse.toml:3: hub.colour: " in message
+
+
+def test_hosts_that_name_nothing(tmp_path):
+    assert "gpu[01-16" in refused("up", "gpu[01-16", directory=tmp_path)
+
+
+def test_config_file_is_used_and_followed(tmp_path):
+    config = tmp_path / "gpulse.toml"
+    config.write_text('[hub]\nlocal = false\n[[nodes]]\nhosts = "a.invalid"\ngroup = "g"\n')
+    with RunningHub("up", directory=tmp_path) as hub:
+        assert hub.until(lambda: hub.get("api/v1/nodes")["items"])[0]["group"] == "g"
+        config.write_text('[hub]\nlocal = false\n[[nodes]]\nhosts = "[b-c].invalid,b.invalid"\n')
+        config.write_text('[hub]\nlocal = false\n[[nodes]]\nhosts = "b[1-2].invalid"\n')
+        names = ["b1.invalid", "b2.invalid"]
+        hub.until(lambda: [node["name"] for node in hub.get("api/v1/nodes")["items"]] == names)
+
+
+def test_demo_looks_like_a_cluster(tmp_path):
+    with RunningHub("demo", "--nodes", "40", directory=tmp_path) as hub:
+        summary = hub.until(lambda: (one := hub.get("api/v1/summary"))["nodes_up"] >= 35 and one)
+        assert summary["nodes"] == 40
+        assert summary["gpus"] == sum(summary["states"].values()) > 200
+        assert summary["states"]["busy"] > 50
+        assert summary["states"]["free"] > 5
+        assert len(hub.get("api/v1/users")["items"]) >= 5
+        assert len({gpu["model"] for gpu in hub.get("api/v1/gpus", limit=1000)["items"]}) >= 4
+        assert hub.end() == 0
+
+
+def test_sub_path(tmp_path):
+    (tmp_path / "gpulse.toml").write_text('[hub]\nbase_path = "/gpus/live"\nlocal = false\n')
+    with RunningHub("up", directory=tmp_path) as hub:
+        assert hub.url.endswith("/gpus/live/")
+        assert hub.get("api/v1/nodes")["total"] == 0
