@@ -332,3 +332,20 @@ def test_log_is_kept_and_bounded(fleet):
     assert len(log) == 200
     assert log[-1].message.startswith("line 999 ")
     assert len(log[-1].message) == 1000
+
+
+def test_a_display_on_a_card_does_not_hold_it(fleet):
+    shown = {"pid": 9, "user": "root", "gpus": [{"uuid": "GPU-0", "kinds": ["graphics"], "memory_bytes": 100 << 20}]}
+    fleet.line("n1", snapshot(gpu(memory_used_bytes=150 << 20), processes=[shown]))
+    assert states(fleet) == ["free"]
+    fleet.line("n1", snapshot(gpu(memory_used_bytes=2 * GIB), processes=[shown], seq=1))
+    assert states(fleet) == ["idle"]
+
+
+def test_views_keep_every_field_of_a_gpu(fleet):
+    fleet.line("n1", snapshot(gpu(serial="S1", pcie_sent_bytes_per_second=5.0, throttle_reasons=["sync_boost"])))
+    fleet.tick()
+    (view,) = fleet.gpus()
+    known = fleet.known("n1").current_gpus()[0]
+    assert all(getattr(view, name) == getattr(known, name) for name in known.__struct_fields__)
+    assert view.pcie_sent_rate_bytes_per_second == 5.0

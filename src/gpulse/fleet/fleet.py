@@ -24,6 +24,7 @@ __all__ = ["BadLine", "Fleet", "FleetSettings"]
 _decode_snapshot = msgspec.json.Decoder(Snapshot).decode
 _decode_update = msgspec.json.Decoder(Update).decode
 _UPDATE = b'{"update":'
+_MOST_MODELS = 1000
 
 
 class FleetSettings(msgspec.Struct, frozen=True):
@@ -51,6 +52,7 @@ class Fleet:
         self._nodes: dict[str, Node] = {}
         self._order: list[str] | None = None
         self._reserved: frozenset[str] = frozenset()
+        self._models: dict[str, str] = {}
         self.people_names = People(self.settings.people)
         self.gpu_columns = GpuColumns()
         self.node_columns = NodeColumns()
@@ -185,7 +187,15 @@ class Fleet:
         return max(0.0, self._clock() - float(self.node_columns.last_line[node.slot]))
 
     def model(self, name: str | None) -> str | None:
-        return short_model(name, self.settings.models) if name else None
+        """A model's short name; there are few models and many GPUs."""
+        if not name:
+            return None
+        short = self._models.get(name)
+        if short is None:
+            short = self._models[name] = short_model(name, self.settings.models)
+            if len(self._models) > _MOST_MODELS:
+                self._models = {}
+        return short
 
     # Taking over a full Snapshot.
 
@@ -207,7 +217,8 @@ class Fleet:
         columns.memory_total[slots] = [np.nan if total is None else total for total in totals]
         parents = {gpu.parent_uuid for gpu in gpus if gpu.parent_uuid}
         columns.counted[slots] = [not gpu.mig_enabled and (not gpu.uuid or gpu.uuid not in parents) for gpu in gpus]
-        held = {use.uuid for use in node.uses}
+        # A display on the card holds nobody up; its memory still counts.
+        held = {use.uuid for use in node.uses if use.kinds != ["graphics"]}
         columns.occupied[slots] = [gpu.uuid in held for gpu in gpus]
         columns.person[slots] = self.people_names.main_person_numbers(node)
         self._judge_health(node)

@@ -73,28 +73,27 @@ def node_view(fleet: Fleet, node: Node, detail: bool) -> NodeView:
 
 def gpu_views(fleet: Fleet, node: Node) -> list[GpuView]:
     people = _people_by_gpu(fleet, node)
-    states = fleet.gpu_columns.state
+    vanished = {use.uuid for process in node.processes if process.vanished for use in process.gpus or ()}
+    states = fleet.gpu_columns.state[node.start : node.start + node.count].tolist()
     views = []
     for place, gpu in enumerate(node.current_gpus()):
-        code = int(states[node.start + place])
-        counted = code != state.NOT_COUNTED
-        values = {name: getattr(gpu, name) for name in Gpu.__struct_fields__}
-        for counter, field, measured in _GPU_RATES:
-            values[field] = _gpu_rate(node, counter, place, values[counter])
-            if values[field] is None and measured:
-                values[field] = values[measured]
-        views.append(
-            GpuView(
-                **values,
-                node=node.place.name,
-                id=gpu_id(node, gpu),
-                state=GPU_STATES[code] if counted else _state_of_parent(fleet, node),
-                model=fleet.model(gpu.name),
-                counted=counted,
-                flags=health.flags(gpu, fleet.settings.thresholds, node.time) + _process_flags(node, gpu),
-                people=people.get(gpu.uuid, []),
-            )
+        counted = states[place] != state.NOT_COUNTED
+        flags = health.flags(gpu, fleet.settings.thresholds, node.time)
+        if gpu.uuid in vanished:
+            flags.append("vanished")
+        # A view begins with the fields of Gpu; by position it is made ten times faster than by name.
+        view = GpuView(
+            *msgspec.structs.astuple(gpu),
+            node=node.place.name,
+            id=gpu_id(node, gpu),
+            state=GPU_STATES[states[place]] if counted else _state_of_parent(fleet, node),
+            model=fleet.model(gpu.name),
+            counted=counted,
+            flags=flags,
+            people=people.get(gpu.uuid, []),
         )
+        _add_rates(view, node, place)
+        views.append(view)
     return views
 
 
@@ -171,11 +170,6 @@ def _people_by_gpu(fleet: Fleet, node: Node) -> dict[str | None, list[PersonUse]
     }
 
 
-def _process_flags(node: Node, gpu: Gpu) -> list[str]:
-    vanished = any(use.uuid == gpu.uuid for process in node.processes if process.vanished for use in process.gpus or ())
-    return ["vanished"] if vanished else []
-
-
 def _state_of_parent(fleet: Fleet, node: Node) -> GpuState:
     """A split card shows whether its node is there; its instances are what is free or busy."""
     code = fleet.node_columns.state[node.slot]
@@ -184,11 +178,14 @@ def _state_of_parent(fleet: Fleet, node: Node) -> GpuState:
     return "stale" if code == state.STALE_NODE else "busy"
 
 
-def _gpu_rate(node: Node, counter: str, place: int, now: float | None) -> float | None:
-    before = node.gpu_before.get(counter)
-    if before is None or len(before[1]) != node.count:
-        return None
-    return rates.rate(_number(before[1][place]), now, node.gpu_counted_at.get(counter, node.time) - before[0])
+def _add_rates(view: GpuView, node: Node, place: int) -> None:
+    for counter, field, measured in _GPU_RATES:
+        before = node.gpu_before.get(counter)
+        if before is not None and len(before[1]) == node.count:
+            seconds = node.gpu_counted_at.get(counter, node.time) - before[0]
+            setattr(view, field, rates.rate(_number(before[1][place]), getattr(view, counter), seconds))
+        elif measured:
+            setattr(view, field, getattr(view, measured))
 
 
 def _number(value: object) -> float | None:
