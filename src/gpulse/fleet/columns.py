@@ -1,5 +1,6 @@
 """The hot figures of all GPUs and nodes as arrays: written when a line arrives, evaluated for all at the tick."""
 
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ class GpuColumns:
         self._free: dict[int, list[int]] = {}
         self.used = 0
         self.hot: dict[str, Floats] = {name: _floats(0) for name in HOT}
+        self._buffers: dict[str, memoryview] = {}
         self.memory_total = _floats(0)
         self.node = np.zeros(0, np.int32)
         self.counted = np.zeros(0, np.bool_)
@@ -52,13 +54,15 @@ class GpuColumns:
             self._clear(start, count, -1)
             self._free.setdefault(count, []).append(start)
 
-    def write(self, name: str, start: int, values: Sequence[float | None]) -> None:
-        """One hot figure of a node's GPUs."""
+    def write(self, name: str, start: int, values: Sequence[float | None], packing: struct.Struct) -> None:
+        """One hot figure of a node's GPUs; `packing` packs that many of them."""
+        column = self.hot[name]
         try:
-            self.hot[name][start : start + len(values)] = values
-        except TypeError:
+            # A third of what assigning to a slice of the array takes.
+            packing.pack_into(self._buffers[name], 4 * start, *values)
+        except struct.error:
             known = [np.nan if value is None else value for value in values]
-            self.hot[name][start : start + len(values)] = known
+            column[start : start + len(values)] = known
 
     def _clear(self, start: int, count: int, node: int) -> None:
         slots = slice(start, start + count)
@@ -75,6 +79,7 @@ class GpuColumns:
     def _grow(self, size: int) -> None:
         self._size = size
         self.hot = {name: _grown(column, size) for name, column in self.hot.items()}
+        self._buffers = {name: column.data.cast("B") for name, column in self.hot.items()}
         for name in _COLUMNS:
             setattr(self, name, _grown(getattr(self, name), size))
 
@@ -88,18 +93,23 @@ class NodeColumns:
         self.state = np.zeros(0, np.uint8)
         self.last_line = np.zeros(0, np.float64)
         self.patience = np.zeros(0, np.float64)
+        self.taken = np.zeros(0, np.bool_)
 
     def take(self) -> int:
         if self._free:
-            return self._free.pop()
-        self.used += 1
-        if self.used > len(self.state):
-            for name in ("state", "last_line", "patience"):
-                setattr(self, name, _grown(getattr(self, name), max(64, self.used * 2)))
-        return self.used - 1
+            slot = self._free.pop()
+        else:
+            slot = self.used
+            self.used += 1
+            if self.used > len(self.state):
+                for name in ("state", "last_line", "patience", "taken"):
+                    setattr(self, name, _grown(getattr(self, name), max(64, self.used * 2)))
+        self.taken[slot] = True
+        return slot
 
     def give_back(self, slot: int) -> None:
         self.state[slot] = 0
+        self.taken[slot] = False
         self._free.append(slot)
 
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from struct import Struct
 
 import msgspec
 import numpy as np
@@ -15,7 +16,7 @@ from gpulse.fleet.node import Node
 from gpulse.fleet.people import People
 from gpulse.fleet.places import Place
 from gpulse.fleet.thresholds import Thresholds
-from gpulse.fleet.updates import Column, Update
+from gpulse.fleet.updates import Update
 from gpulse.fleet.views import GpuView, LogEntry, NodeView, PersonView, Summary
 from gpulse_probe.schema import SCHEMA
 
@@ -23,6 +24,7 @@ __all__ = ["BadLine", "Fleet", "FleetSettings"]
 
 _decode_snapshot = msgspec.json.Decoder(Snapshot).decode
 _decode_update = msgspec.json.Decoder(Update).decode
+_decode_figures = msgspec.json.Decoder(list[float | None]).decode
 _UPDATE = b'{"update":'
 _MOST_MODELS = 1000
 
@@ -99,12 +101,7 @@ class Fleet:
             return
         try:
             if data.startswith(_UPDATE):
-                changed = node.apply(_decode_update(data))
-                for field in HOT:
-                    if field in changed:
-                        self._write(node, field, changed[field])
-                if not health.HEALTH_FIELDS.isdisjoint(changed):
-                    self._judge_health(node)
+                self._apply(node, _decode_update(data))
             else:
                 snapshot = _decode_snapshot(data)
                 if (snapshot.schema or 0) > SCHEMA:
@@ -164,7 +161,11 @@ class Fleet:
         return [telling.node_view(self, self._nodes[name], False) for name in self.names()]
 
     def gpus(self) -> list[GpuView]:
-        return [gpu for name in self.names() for gpu in telling.gpu_views(self, self._nodes[name])]
+        return [gpu for name in self.names() for gpu in self.gpus_of(name)]
+
+    def gpus_of(self, name: str) -> list[GpuView]:
+        node = self._nodes[name]
+        return telling.gpu_views(self, node, node.earlier())
 
     def people(self) -> list[PersonView]:
         return telling.people(self)
@@ -197,7 +198,20 @@ class Fleet:
                 self._models = {}
         return short
 
-    # Taking over a full Snapshot.
+    # Taking over what a line says.
+
+    def _apply(self, node: Node, update: Update) -> None:
+        told = update.gpus or {}
+        # All of it is checked before any of it counts.
+        hot = [(field, _decode_figures(told[field])) for field in HOT if field in told]
+        for field, values in hot:
+            if len(values) != node.count:
+                raise BadLine(f"{len(values)} values of {field} for {node.count} GPUs")
+        node.apply(update)
+        for field, values in hot:
+            self.gpu_columns.write(field, node.start, values, node.packing)
+        if not health.HEALTH_FIELDS.isdisjoint(told):
+            self._judge_health(node)
 
     def _take_over(self, node: Node) -> None:
         columns = self.gpu_columns
@@ -205,6 +219,7 @@ class Fleet:
         if len(gpus) != node.count:
             columns.give_back(node.start, node.count)
             node.count = len(gpus)
+            node.packing = Struct(f"{node.count}f")
             node.start = columns.take(node.count, node.slot) if node.count else 0
             self.layout += 1
         elif [gpu.uuid for gpu in gpus] != node.uuids:
@@ -212,7 +227,7 @@ class Fleet:
         node.uuids = [gpu.uuid for gpu in gpus]
         slots = slice(node.start, node.start + node.count)
         for field in HOT:
-            self._write(node, field, [getattr(gpu, field) for gpu in gpus])
+            columns.write(field, node.start, [getattr(gpu, field) for gpu in gpus], node.packing)
         totals = [gpu.memory_total_bytes for gpu in gpus]
         columns.memory_total[slots] = [np.nan if total is None else total for total in totals]
         parents = {gpu.parent_uuid for gpu in gpus if gpu.parent_uuid}
@@ -223,14 +238,6 @@ class Fleet:
         columns.person[slots] = self.people_names.main_person_numbers(node)
         self._judge_health(node)
         self._mark_reserved(node)
-
-    def _write(self, node: Node, field: str, values: Column) -> None:
-        if len(values) != node.count:
-            raise BadLine(f"{len(values)} values of {field} for {node.count} GPUs")
-        try:
-            self.gpu_columns.write(field, node.start, values)
-        except (TypeError, ValueError, OverflowError):
-            raise BadLine(f"{field} is not a number for each GPU") from None
 
     def _set_patience(self, node: Node) -> None:
         """A node that can tell only every few seconds is not stale in between."""

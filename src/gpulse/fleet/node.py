@@ -1,40 +1,31 @@
 """One node as told last: its last full Snapshot, and over it the columns that changed since."""
 
 from collections import deque
-from operator import attrgetter
-from typing import Any
+from struct import Struct
+from typing import Any, TypeVar
 
 import msgspec
 
 from gpulse.errors import BadLine
+from gpulse.fleet.layers import Layers
 from gpulse.fleet.model import Gpu, GpuUse, Host, Process, Report, Snapshot
 from gpulse.fleet.places import Place
-from gpulse.fleet.updates import GPU_TYPES, MOST_COLUMNS, PROCESS_TYPES, USE_TYPES, Column, Columns, Update, checked
+from gpulse.fleet.updates import GPU_DECODERS, HOST_DECODERS, PROCESS_DECODERS, USE_DECODERS, Update
 from gpulse.fleet.views import LogEntry
 
 MOST_GPUS = 512
 MOST_PROCESSES = 8192
 LOG_ENTRIES = 200
+Record = TypeVar("Record", Gpu, GpuUse)
 
-CPU_TIMES = (
-    "cpu_user_seconds_total",
-    "cpu_nice_seconds_total",
-    "cpu_system_seconds_total",
-    "cpu_irq_seconds_total",
-    "cpu_steal_seconds_total",
-    "cpu_idle_seconds_total",
-    "cpu_iowait_seconds_total",
-)
-HOST_COUNTERS = (*CPU_TIMES, "networks", "infiniband")
-_host_counters = attrgetter(*HOST_COUNTERS)
-# Counters of GPUs that rates are made of.
-GPU_COUNTERS = (
-    "pcie_sent_bytes_total",
-    "pcie_received_bytes_total",
-    "nvlink_sent_bytes_total",
-    "nvlink_received_bytes_total",
-)
-Timed = tuple[float, Column]
+
+class Earlier(msgspec.Struct, frozen=True):
+    """A node as it was before: what rates are made of."""
+
+    time: float
+    host: Host
+    gpus: list[Gpu]
+    processes: list[Process]
 
 
 class Node:
@@ -45,11 +36,13 @@ class Node:
         self.slot = slot
         self.reason = ""
         self.log: deque[LogEntry] = deque(maxlen=LOG_ENTRIES)
-        # Its GPUs' slots in the fleet's columns.
+        # Its GPUs' slots in the fleet's columns, and how that many figures are packed.
         self.start = 0
         self.count = 0
+        self.packing = Struct("0f")
         self.uuids: list[str | None] = []
         self.time = 0.0
+        self.time_before = 0.0
         self.clock_difference: float | None = None
         self.snapshot: Snapshot | None = None
         self.seq: int | None = None
@@ -58,17 +51,15 @@ class Node:
         self.gpus: list[Gpu] = []
         self.processes: list[Process] = []
         self.uses: list[GpuUse] = []
-        self.host_values: dict[str, Any] = {}
-        # Those of the last full Snapshot.
-        self.host_counters: dict[str, Any] = {}
-        self.gpu_columns: Columns = {}
-        self.process_columns: Columns = {}
-        self.use_columns: Columns = {}
-        # The value before the last one of what rates are made of, with its time.
-        self.gpu_before: dict[str, Timed] = {}
-        self.gpu_counted_at: dict[str, float] = {}
-        self.cpu_before: Timed | None = None
-        self.host_before: tuple[float, dict[str, Any]] | None = None
+        self.updated = False
+        self._before_snapshot: Earlier | None = None
+        self._empty_layers()
+
+    def _empty_layers(self) -> None:
+        self._host = Layers()
+        self._gpus = Layers()
+        self._processes = Layers()
+        self._uses = Layers()
 
     def replace(self, snapshot: Snapshot) -> None:
         """Take over a full Snapshot."""
@@ -78,7 +69,10 @@ class Node:
             raise BadLine(f"{len(gpus)} GPUs and {len(processes)} processes on one node are not believed")
         if snapshot.seq is None or snapshot.time is None:
             raise BadLine("a snapshot without seq or time")
-        self._remember_counters(gpus)
+        if self.snapshot is not None:
+            self._before_snapshot = Earlier(
+                self.time, self.current_host(), self.current_gpus(), self.current_processes()
+            )
         self.snapshot = snapshot
         self.seq = snapshot.seq
         self.time = snapshot.time
@@ -87,104 +81,54 @@ class Node:
         self.gpus = gpus
         self.processes = processes
         self.uses = [use for process in processes for use in process.gpus or ()]
-        self.host_values = {}
-        self.host_counters = {}
-        self.gpu_columns = {}
-        self.process_columns = {}
-        self.use_columns = {}
+        self.updated = False
+        self._empty_layers()
 
-    def _remember_counters(self, gpus: list[Gpu]) -> None:
-        """Rates go on over a full Snapshot, as long as the GPUs are the same."""
-        self.gpu_before = {}
-        self.gpu_counted_at = {}
-        self.cpu_before = None
-        if self.snapshot is None:
-            return
-        host = self.current_host()
-        self.host_before = (self.time, dict(zip(HOST_COUNTERS, _host_counters(host), strict=True)))
-        if [gpu.uuid for gpu in gpus] == [gpu.uuid for gpu in self.gpus]:
-            before = self.current_gpus()
-            self.gpu_before = {name: (self.time, [getattr(gpu, name) for gpu in before]) for name in GPU_COUNTERS}
-
-    def apply(self, update: Update) -> Columns:
-        """Take over what changed; the changed columns of the GPUs are returned."""
+    def apply(self, update: Update) -> None:
+        """Take over what changed."""
         if update.update != self.seq:
             raise BadLine("an update of another snapshot than the last")
-        changed = update.gpus
-        if changed:
-            columns = self.gpu_columns
-            for name in GPU_COUNTERS:
-                if name in changed:
-                    old = columns.get(name)
-                    if old is not None:
-                        self.gpu_before[name] = (self.gpu_counted_at[name], old)
-                    else:
-                        self.gpu_before[name] = (self.time, [getattr(gpu, name) for gpu in self.gpus])
-                    self.gpu_counted_at[name] = update.time
-            columns.update(changed)
-        processes = update.processes
-        if processes:
-            if "cpu_seconds_total" in processes:
-                old = self.process_columns.get("cpu_seconds_total")
-                self.cpu_before = (self.time, old or [process.cpu_seconds_total for process in self.processes])
-            self.process_columns.update(processes)
-        if update.uses:
-            self.use_columns.update(update.uses)
-        host = update.host
-        if host:
-            values = self.host_values
-            if "cpu_idle_seconds_total" in host:
-                self.host_before = (self.time, self._host_counters_now())
-            values.update(host)
-        if len(self.gpu_columns) + len(self.process_columns) + len(self.use_columns) > MOST_COLUMNS:
-            raise BadLine(f"more than {MOST_COLUMNS} fields")
+        self._host.add(update.host)
+        self._gpus.add(update.gpus)
+        self._processes.add(update.processes)
+        self._uses.add(update.uses)
+        if self._gpus.too_many() or self._host.too_many() or self._processes.too_many() or self._uses.too_many():
+            self._empty_layers()
+            raise BadLine("more fields than a probe has")
+        self.updated = True
+        self.time_before = self.time
         self.time = update.time
         self.reports = update.reports
         self.devices_age = update.devices_age_seconds
-        return changed or {}
 
-    def _host_counters_now(self) -> dict[str, Any]:
-        values = self.host_values
-        if not self.host_counters:
-            self.host_counters = dict(zip(HOST_COUNTERS, _host_counters(self._host()), strict=True))
-        return {name: values.get(name, told) for name, told in self.host_counters.items()}
+    def earlier(self) -> Earlier | None:
+        """The node as of the line before the last."""
+        if not self.updated:
+            return self._before_snapshot
+        return Earlier(
+            self.time_before,
+            self.current_host(before=True),
+            self.current_gpus(before=True),
+            self.current_processes(before=True),
+        )
 
-    def _host(self) -> Host:
-        return (self.snapshot.host if self.snapshot else None) or Host()
+    def current_host(self, before: bool = False) -> Host:
+        host = (self.snapshot.host if self.snapshot else None) or Host()
+        values = self._host.read(HOST_DECODERS, None, self._lies, before)
+        return msgspec.structs.replace(host, **values) if values else host
 
-    def current_host(self) -> Host:
-        """The host as of now; a field that is not what the schema says is unknown."""
-        host = self._host()
-        if not self.host_values:
-            return host
-        try:
-            changed = msgspec.convert(self.host_values, Host)
-        except msgspec.ValidationError as error:
-            self._lies(str(error))
-            return host
-        values = {name: value for name in self.host_values if (value := getattr(changed, name, None)) is not None}
-        return msgspec.structs.replace(host, **values)
+    def current_gpus(self, before: bool = False) -> list[Gpu]:
+        """The GPUs' records as of now, or as of the line before."""
+        columns = self._gpus.read(GPU_DECODERS, len(self.gpus), self._lies, before)
+        return [_with(gpu, columns, place) for place, gpu in enumerate(self.gpus)] if columns else self.gpus
 
-    def current_gpus(self) -> list[Gpu]:
-        """The GPUs' records as of now."""
-        columns = self._good(self.gpu_columns, GPU_TYPES, len(self.gpus))
-        if not columns:
-            return self.gpus
-        return [
-            msgspec.structs.replace(gpu, **{name: column[place] for name, column in columns.items()})
-            for place, gpu in enumerate(self.gpus)
-        ]
-
-    def current_processes(self) -> list[Process]:
-        """The processes' records as of now."""
-        uses = self.uses
-        use_columns = self._good(self.use_columns, USE_TYPES, len(uses))
-        if use_columns:
-            uses = [
-                msgspec.structs.replace(use, **{name: column[place] for name, column in use_columns.items()})
-                for place, use in enumerate(uses)
-            ]
-        columns = self._good(self.process_columns, PROCESS_TYPES, len(self.processes))
+    def current_processes(self, before: bool = False) -> list[Process]:
+        """The processes' records as of now, or as of the line before."""
+        use_columns = self._uses.read(USE_DECODERS, len(self.uses), self._lies, before)
+        columns = self._processes.read(PROCESS_DECODERS, len(self.processes), self._lies, before)
+        if not use_columns and not columns:
+            return self.processes
+        uses = [_with(use, use_columns, place) for place, use in enumerate(self.uses)]
         found = []
         position = 0
         for place, process in enumerate(self.processes):
@@ -195,13 +139,9 @@ class Node:
             found.append(msgspec.structs.replace(process, **values))
         return found
 
-    def _good(self, columns: Columns, types: dict[str, str], count: int) -> Columns:
-        good, bad = checked(columns, types, count)
-        for name in bad:
-            # Told once: from here on it is unknown until the node tells it right.
-            del columns[name]
-            self._lies(f"{name} is not what the schema says")
-        return good
-
     def _lies(self, what: str) -> None:
         self.log.append(LogEntry(time=round(self.time, 3), message=f"the node sent nonsense: {what}"[:1000]))
+
+
+def _with(record: Record, columns: dict[str, Any], place: int) -> Record:
+    return msgspec.structs.replace(record, **{name: column[place] for name, column in columns.items()})

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from gpulse.fleet import health, rates, state
-from gpulse.fleet.model import Gpu, Host, Process
-from gpulse.fleet.node import CPU_TIMES, Node
+from gpulse.fleet.model import Gpu, Host
+from gpulse.fleet.node import Earlier, Node
 from gpulse.fleet.views import (
     GPU_STATES,
     GpuState,
@@ -25,6 +25,15 @@ from gpulse.fleet.views import (
 if TYPE_CHECKING:
     from gpulse.fleet.fleet import Fleet
 
+_CPU_TIMES = (
+    "cpu_user_seconds_total",
+    "cpu_nice_seconds_total",
+    "cpu_system_seconds_total",
+    "cpu_irq_seconds_total",
+    "cpu_steal_seconds_total",
+    "cpu_idle_seconds_total",
+    "cpu_iowait_seconds_total",
+)
 _GPU_RATES = (
     ("pcie_sent_bytes_total", "pcie_sent_rate_bytes_per_second", "pcie_sent_bytes_per_second"),
     ("pcie_received_bytes_total", "pcie_received_rate_bytes_per_second", "pcie_received_bytes_per_second"),
@@ -48,13 +57,14 @@ def node_view(fleet: Fleet, node: Node, detail: bool) -> NodeView:
     elif code == state.NEW and not reason:
         reason = "waiting for its first snapshot"
     probe = node.snapshot.probe if node.snapshot is not None else None
+    earlier = node.earlier()
     view = NodeView(
         name=place.name,
         display_name=place.display_name or place.name,
         state=state.NODE_STATES[code],
         reason=reason,
         age_seconds=None if age is None else round(age, 1),
-        gpus=gpu_views(fleet, node),
+        gpus=gpu_views(fleet, node, earlier),
         group=place.group,
         rack=place.rack,
         address=place.address,
@@ -62,16 +72,18 @@ def node_view(fleet: Fleet, node: Node, detail: bool) -> NodeView:
         clock_difference_seconds=None if node.clock_difference is None else round(node.clock_difference, 1),
         probe_version=probe.version if probe else None,
         gpu_source=probe.gpu_source if probe else None,
-        rates=_host_rates(node),
+        rates=_host_rates(node, earlier),
     )
     if detail:
         view.host = node.current_host()
-        view.processes = process_views(fleet, node)
+        view.processes = process_views(fleet, node, earlier)
         view.reports = node.reports
     return view
 
 
-def gpu_views(fleet: Fleet, node: Node) -> list[GpuView]:
+def gpu_views(fleet: Fleet, node: Node, earlier: Earlier | None) -> list[GpuView]:
+    before = {gpu.uuid: gpu for gpu in earlier.gpus} if earlier else {}
+    seconds = node.time - earlier.time if earlier else 0.0
     people = _people_by_gpu(fleet, node)
     vanished = {use.uuid for process in node.processes if process.vanished for use in process.gpus or ()}
     states = fleet.gpu_columns.state[node.start : node.start + node.count].tolist()
@@ -92,21 +104,23 @@ def gpu_views(fleet: Fleet, node: Node) -> list[GpuView]:
             flags=flags,
             people=people.get(gpu.uuid, []),
         )
-        _add_rates(view, node, place)
+        _add_rates(view, before.get(gpu.uuid), seconds)
         views.append(view)
     return views
 
 
-def process_views(fleet: Fleet, node: Node) -> list[ProcessView]:
+def process_views(fleet: Fleet, node: Node, earlier: Earlier | None) -> list[ProcessView]:
+    before = {(one.pid, one.start_time): one.cpu_seconds_total for one in earlier.processes} if earlier else {}
+    seconds = node.time - earlier.time if earlier else 0.0
     views = []
-    before = node.cpu_before
-    for place, process in enumerate(node.current_processes()):
-        share = None
-        if before is not None and len(before[1]) == len(node.processes):
-            share = rates.rate(_number(before[1][place]), process.cpu_seconds_total, node.time - before[0])
-        values = {name: getattr(process, name) for name in Process.__struct_fields__}
-        person = fleet.people_names.person(process)
-        views.append(ProcessView(**values, node=node.place.name, person=person, cpu_ratio=share))
+    for process in node.current_processes():
+        view = ProcessView(
+            *msgspec.structs.astuple(process),
+            node=node.place.name,
+            person=fleet.people_names.person(process),
+            cpu_ratio=rates.rate(before.get((process.pid, process.start_time)), process.cpu_seconds_total, seconds),
+        )
+        views.append(view)
     return views
 
 
@@ -142,11 +156,11 @@ def summary(fleet: Fleet) -> Summary:
     states = gpus.state[used]
     counts = np.bincount(states[gpus.counted[used]], minlength=len(GPU_STATES))
     usable = np.isin(states, (state.BUSY, state.IDLE, state.RESERVED, state.FREE))
-    nodes = [int(fleet.node_columns.state[fleet.known(name).slot]) for name in fleet.names()]
+    nodes = fleet.node_columns
     free = gpus.memory_total[used] - gpus.hot["memory_used_bytes"][used]
     return Summary(
-        nodes=len(nodes),
-        nodes_up=nodes.count(state.UP),
+        nodes=int(nodes.taken[: nodes.used].sum()),
+        nodes_up=int(np.count_nonzero(nodes.state[: nodes.used][nodes.taken[: nodes.used]] == state.UP)),
         gpus=int(counts[: len(GPU_STATES)].sum()),
         states={name: int(counts[code]) for code, name in enumerate(GPU_STATES)},
         memory_total_bytes=int(np.nansum(gpus.memory_total[used], where=gpus.counted[used], dtype=np.float64)),
@@ -178,43 +192,31 @@ def _state_of_parent(fleet: Fleet, node: Node) -> GpuState:
     return "stale" if code == state.STALE_NODE else "busy"
 
 
-def _add_rates(view: GpuView, node: Node, place: int) -> None:
+def _add_rates(view: GpuView, before: Gpu | None, seconds: float) -> None:
     for counter, field, measured in _GPU_RATES:
-        before = node.gpu_before.get(counter)
-        if before is not None and len(before[1]) == node.count:
-            seconds = node.gpu_counted_at.get(counter, node.time) - before[0]
-            setattr(view, field, rates.rate(_number(before[1][place]), getattr(view, counter), seconds))
-        elif measured:
-            setattr(view, field, getattr(view, measured))
+        rate = rates.rate(getattr(before, counter, None), getattr(view, counter), seconds)
+        if rate is None and measured:
+            rate = getattr(view, measured)
+        setattr(view, field, rate)
 
 
-def _number(value: object) -> float | None:
-    """A counter of the line before, which was not checked when it came."""
-    return value if isinstance(value, int | float) else None
-
-
-def _host_rates(node: Node) -> Rates | None:
-    if node.host_before is None:
-        return None
-    then, before = node.host_before
-    try:
-        earlier = msgspec.convert(before, Host, from_attributes=True)
-    except msgspec.ValidationError:
+def _host_rates(node: Node, earlier: Earlier | None) -> Rates | None:
+    if earlier is None:
         return None
     now = node.current_host()
-    seconds = node.time - then
-    found = {"cpu_ratio": rates.cpu_ratio(_cpu_times(earlier), _cpu_times(now))}
-    for kind, links_before, links in (
-        ("network", earlier.networks, now.networks),
-        ("infiniband", earlier.infiniband, now.infiniband),
+    seconds = node.time - earlier.time
+    found = {"cpu_ratio": rates.cpu_ratio(_cpu_times(earlier.host), _cpu_times(now))}
+    for kind, before, links in (
+        ("network", earlier.host.networks, now.networks),
+        ("infiniband", earlier.host.infiniband, now.infiniband),
     ):
         for direction in ("received", "sent"):
             field = f"{direction}_bytes_total"
             found[f"{kind}_{direction}_bytes_per_second"] = rates.rate(
-                rates.total(links_before, field), rates.total(links, field), seconds
+                rates.total(before, field), rates.total(links, field), seconds
             )
     return msgspec.convert(found, Rates)
 
 
 def _cpu_times(host: Host) -> list[float | None]:
-    return [getattr(host, name) for name in CPU_TIMES]
+    return [getattr(host, name) for name in _CPU_TIMES]
