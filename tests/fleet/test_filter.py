@@ -174,6 +174,9 @@ def test_a_node_tells_which_gpus_match_by_their_own_processes():
 def test_a_card_split_into_instances_has_no_state_of_its_own():
     parent = GpuView(node="gpu03", id="GPU-3", state="free", counted=False)
     assert not parse("free").matches(Subject(NODE, parent))
+    assert not parse("-busy").matches(Subject(NODE, parent))
+    assert not parse("-state:busy").matches(Subject(NODE, parent))
+    assert parse("gpu03").matches(Subject(NODE, parent))
 
 
 def test_processes_are_asked_for_only_when_they_matter():

@@ -28,9 +28,13 @@ class Reader:
         magic, version, kind, _zero, size = struct.unpack_from("<4sBBHL", frame)
         assert (magic, version) == (b"GPLS", 1)
         head = json.loads(frame[12 : 12 + size])
-        planes = np.frombuffer(zlib.decompress(frame[12 + size :]), np.uint8)
+        body = frame[12 + size :]
+        layout = head.get("layout_bytes", 0)
+        planes = np.frombuffer(zlib.decompress(body[layout:]), np.uint8)
         if kind == FULL:
-            self.nodes, self.people, self.planes = head["nodes"], head["people"], planes
+            described = json.loads(zlib.decompress(body[:layout]))
+            self.models, self.nodes = described["models"], described["nodes"]
+            self.people, self.planes = head["people"], planes
         else:
             assert kind == DELTA
             assert head["base"] == self.generation
@@ -42,7 +46,7 @@ class Reader:
 
     def gpus(self):
         """(id, state, utilisation, memory, temperature, power, person) of each GPU."""
-        ids = [one["id"] for node in self.nodes for one in node["gpus"]]
+        ids = [one[0] for node in self.nodes for one in node["gpus"]]
         count = len(ids)
         state, util, memory, temperature = (self.planes[place * count : (place + 1) * count] for place in range(4))
         words = self.planes[4 * count : 8 * count].view("<u2")
@@ -84,7 +88,8 @@ def test_full_frame_has_layout_and_values(fleet):
     reader = Reader().take(frames.full())
     assert [node["name"] for node in reader.nodes] == ["n2", "n10"]
     assert reader.nodes[0]["rack"] == "r1"
-    assert reader.nodes[0]["gpus"][0]["model"] == "H100 80G"
+    assert reader.nodes[0]["gpus"] == [["A", 0, 0, 80 * GIB, None, None]]
+    assert reader.models == ["H100 80G"]
     assert reader.gpus() == [("A", "busy", 0.5, 0.5, 40, 301, ""), ("B", "busy", None, 0.0, 40, 100, "bob")]
     assert reader.summary["states"]["busy"] == 2
     assert reader.node_states() == [1, 1]

@@ -54,12 +54,16 @@ class _Token(NamedTuple):
 class Filter:
     """Every term must hold."""
 
-    def __init__(self, tests: Sequence[Test], needs_processes: bool):
+    def __init__(self, tests: Sequence[Test], needs_processes: bool, about_states: bool):
         self._tests = tuple(tests)
+        self._about_states = about_states
         # Whether the processes matter; a caller need not fetch them otherwise.
         self.needs_processes = needs_processes
 
     def matches(self, subject: Subject) -> bool:
+        # A card split into MIG instances is neither free nor not free: its instances are.
+        if self._about_states and subject.gpu is not None and not subject.gpu.counted:
+            return False
         return all(test(subject) for test in self._tests)
 
     def matching(self, node: NodeView, processes: Iterable[ProcessView] = ()) -> list[GpuView] | None:
@@ -80,7 +84,7 @@ def parse(text: str, me: str | None = None) -> Filter:
     if len(text) > LONGEST:
         raise FilterError(f"the filter has {len(text)} characters; at most {LONGEST} are allowed")
     tests: list[Test] = []
-    needs_processes = False
+    needs_processes = about_states = False
     for written in _tokens(text):
         negated = written.text.startswith("-") and written.quoted_from != 0
         token = written
@@ -90,8 +94,13 @@ def parse(text: str, me: str | None = None) -> Filter:
             raise FilterError('the filter has "-" with nothing behind it; put a word there: -free, -user:alice')
         test, looks_at_processes = _term(token, me)
         needs_processes = needs_processes or looks_at_processes
+        about_states = about_states or _is_state(token)
         tests.append(_negation(test) if negated else test)
-    return Filter(tests, needs_processes)
+    return Filter(tests, needs_processes, about_states)
+
+
+def _is_state(token: _Token) -> bool:
+    return token.text.startswith("state:") or (token.quoted_from is None and token.text in GPU_STATES)
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -172,7 +181,7 @@ def _in_state(state: str) -> Test:
     def test(subject: Subject) -> bool:
         if subject.gpu is None:
             return subject.node.state == state
-        return subject.gpu.counted and subject.gpu.state == state
+        return subject.gpu.state == state
 
     return test
 

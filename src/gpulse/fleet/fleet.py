@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from operator import attrgetter
 from struct import Struct
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
 from gpulse.errors import BadLine
 from gpulse.fleet import health, state, telling
@@ -16,7 +18,7 @@ from gpulse.fleet.node import Node
 from gpulse.fleet.people import People
 from gpulse.fleet.places import Place
 from gpulse.fleet.thresholds import Thresholds
-from gpulse.fleet.updates import Update
+from gpulse.fleet.updates import Hot, Update
 from gpulse.fleet.views import GpuView, LogEntry, NodeView, PersonView, Summary
 from gpulse_probe.schema import SCHEMA
 
@@ -24,7 +26,9 @@ __all__ = ["BadLine", "Fleet", "FleetSettings"]
 
 _decode_snapshot = msgspec.json.Decoder(Snapshot).decode
 _decode_update = msgspec.json.Decoder(Update).decode
-_decode_figures = msgspec.json.Decoder(list[float | None]).decode
+_decode_hot = msgspec.json.Decoder(Hot | None).decode
+_figures = attrgetter(*HOT)
+_health = attrgetter(*health.HEALTH_FIELDS)
 _UPDATE = b'{"update":'
 _MOST_MODELS = 1000
 
@@ -74,7 +78,7 @@ class Fleet:
             self._order = None
         node.place = place
         self._set_patience(node)
-        self.layout += 1
+        self._new_layout(node)
 
     def remove(self, name: str) -> None:
         node = self._nodes.pop(name, None)
@@ -201,17 +205,20 @@ class Fleet:
     # Taking over what a line says.
 
     def _apply(self, node: Node, update: Update) -> None:
-        told = update.gpus or {}
-        # All of it is checked before any of it counts.
-        hot = [(field, _decode_figures(told[field])) for field in HOT if field in told]
-        for field, values in hot:
-            if len(values) != node.count:
-                raise BadLine(f"{len(values)} values of {field} for {node.count} GPUs")
-        node.apply(update)
-        for field, values in hot:
-            self.gpu_columns.write(field, node.start, values, node.packing)
-        if not health.HEALTH_FIELDS.isdisjoint(told):
-            self._judge_health(node)
+        hot = _decode_hot(update.gpus)
+        if hot is not None:
+            figures = [(field, values) for field, values in zip(HOT, _figures(hot), strict=True) if values is not UNSET]
+            # All of it is checked before any of it counts.
+            for field, values in figures:
+                if len(values) != node.count:
+                    raise BadLine(f"{len(values)} values of {field} for {node.count} GPUs")
+            node.apply(update)
+            for field, values in figures:
+                self.gpu_columns.write(field, node.start, values, node.packing)
+            if any(told is not UNSET for told in _health(hot)):
+                self._judge_health(node)
+        else:
+            node.apply(update)
 
     def _take_over(self, node: Node) -> None:
         columns = self.gpu_columns
@@ -221,9 +228,9 @@ class Fleet:
             node.count = len(gpus)
             node.packing = Struct(f"{node.count}f")
             node.start = columns.take(node.count, node.slot) if node.count else 0
-            self.layout += 1
+            self._new_layout(node)
         elif [gpu.uuid for gpu in gpus] != node.uuids:
-            self.layout += 1
+            self._new_layout(node)
         node.uuids = [gpu.uuid for gpu in gpus]
         slots = slice(node.start, node.start + node.count)
         for field in HOT:
@@ -238,6 +245,10 @@ class Fleet:
         columns.person[slots] = self.people_names.main_person_numbers(node)
         self._judge_health(node)
         self._mark_reserved(node)
+
+    def _new_layout(self, node: Node) -> None:
+        self.layout += 1
+        node.described = None
 
     def _set_patience(self, node: Node) -> None:
         """A node that can tell only every few seconds is not stale in between."""

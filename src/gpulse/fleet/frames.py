@@ -1,14 +1,16 @@
 """Live frames: the hot figures of all GPUs as bytes, encoded once a tick for all who watch.
 
 A frame is: 4 bytes "GPLS", 1 byte version, 1 byte kind (0 full, 1 delta), 2 bytes zero, the length of the head in
-4 bytes, the head as JSON, then the planes, compressed together with zlib. A plane has one number for each GPU, in
-the order of the layout: state (u8), utilisation (u8), memory used (u8), temperature (u8), power (u16), person (u16),
-then for each node its state (u8). Little-endian. In a delta each byte is the difference to the frame before, modulo
-256.
-Shares are half percents (200 is 100 %); 255 is unknown, for u16 65535.
+4 bytes, the head as JSON; in a full frame the layout, JSON compressed with zlib, head.layout_bytes long; then the
+planes, compressed together with zlib. A plane has one number for each GPU, in the order of the layout: state (u8),
+utilisation (u8), memory used (u8), temperature (u8), power (u16), person (u16), then for each node its state (u8).
+Little-endian. In a delta each byte is the difference to the frame before, modulo 256. Shares are half percents (200
+is 100 %); 255 is unknown, for u16 65535. A state of 7 is a card that is not counted, as its MIG instances are.
 
-The head of a full frame has the layout: the nodes with their GPUs. Both have generation, time, base (of a delta: the
-generation it builds on), summary, and the names of people by number that are new.
+The layout has models (short names) and nodes; a node has name, display_name, group, rack and gpus, each of which is
+[id, index, number of its model or null, memory in bytes, power limit in watts, UUID of the card it is a part of].
+The head has generation, time, summary and, in a full frame, people (names by number), in a delta base (the generation
+it builds on) and new_people.
 """
 
 import struct
@@ -20,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpulse.fleet.fleet import Fleet
+from gpulse.fleet.node import Node
 from gpulse.fleet.telling import gpu_id
 
 MAGIC = b"GPLS"
@@ -40,7 +43,8 @@ class Frames:
         self._order: NDArray[np.int64] = np.zeros(0, np.int64)
         self._node_order: NDArray[np.int64] = np.zeros(0, np.int64)
         self._planes: NDArray[np.uint8] = np.zeros(0, np.uint8)
-        self._described: list[dict[str, Any]] = []
+        self._models: dict[str | None, int] = {}
+        self._layout_bytes = b""
         self._people_told = 1
         self._generation = -1
         self._full: bytes | None = None
@@ -65,44 +69,56 @@ class Frames:
     def full(self) -> bytes:
         """A frame that stands for itself."""
         if self._full is None:
-            head = {**self._head, "nodes": self._described, "people": self._fleet.people_names.names}
-            self._full = _frame(FULL, head, self._planes)
+            if not self._layout_bytes:
+                self._layout_bytes = zlib.compress(self._describe(), 1)
+            people = self._fleet.people_names.names
+            head = {**self._head, "people": people, "layout_bytes": len(self._layout_bytes)}
+            self._full = _frame(FULL, head, self._layout_bytes, self._planes)
         return self._full
 
     def delta(self) -> bytes | None:
         """A frame for those who have the one before; None where there is none, as the layout has changed."""
         if self._delta is None and self._difference is not None:
             head = {**self._head, "base": self._base, "new_people": self._new_people}
-            self._delta = _frame(DELTA, head, self._difference)
+            self._delta = _frame(DELTA, head, b"", self._difference)
         return self._delta
 
     def _arrange(self) -> None:
         fleet = self._fleet
         order: list[int] = []
         node_order: list[int] = []
-        self._described = []
         for name in fleet.names():
             node = fleet.known(name)
             node_order.append(node.slot)
             order.extend(range(node.start, node.start + node.count))
-            place = node.place
-            described: dict[str, Any] = {"name": name, "display_name": place.display_name or name}
-            described |= {"group": place.group, "rack": place.rack}
-            described["gpus"] = [
-                {
-                    "id": gpu_id(node, gpu),
-                    "index": gpu.index,
-                    "model": fleet.model(gpu.name),
-                    "memory_total_bytes": gpu.memory_total_bytes,
-                    "power_limit_watts": gpu.power_limit_watts,
-                    "parent_uuid": gpu.parent_uuid,
-                }
-                for gpu in node.gpus
-            ]
-            self._described.append(described)
         self._order = np.array(order, np.int64)
         self._node_order = np.array(node_order, np.int64)
         self._layout = fleet.layout
+        self._layout_bytes = b""
+
+    def _describe(self) -> bytes:
+        """The layout as JSON. Each node keeps its piece until it changes: thousands of nodes come one by one."""
+        fleet = self._fleet
+        pieces = []
+        for name in fleet.names():
+            node = fleet.known(name)
+            if node.described is None:
+                node.described = self._describe_node(node)
+            pieces.append(node.described)
+        models = _encode(list(self._models))
+        return b'{"models":%b,"nodes":[%b]}' % (models, b",".join(pieces))
+
+    def _describe_node(self, node: Node) -> bytes:
+        place = node.place
+        gpus = []
+        for gpu in node.gpus:
+            model = self._fleet.model(gpu.name)
+            number = self._models.setdefault(model, len(self._models)) if model else None
+            identity = (gpu_id(node, gpu), gpu.index, number)
+            gpus.append((*identity, gpu.memory_total_bytes, gpu.power_limit_watts, gpu.parent_uuid))
+        display_name = place.display_name or place.name
+        described = {"name": place.name, "display_name": display_name, "group": place.group, "rack": place.rack}
+        return _encode({**described, "gpus": gpus})
 
     def _pack(self) -> NDArray[np.uint8]:
         gpus = self._fleet.gpu_columns
@@ -129,6 +145,6 @@ def _words(values: NDArray[np.float32]) -> NDArray[np.uint8]:
     return known.astype("<u2").view(np.uint8)
 
 
-def _frame(kind: int, head: dict[str, Any], planes: NDArray[np.uint8]) -> bytes:
+def _frame(kind: int, head: dict[str, Any], layout: bytes, planes: NDArray[np.uint8]) -> bytes:
     text = _encode(head)
-    return _HEAD.pack(MAGIC, VERSION, kind, 0, len(text)) + text + zlib.compress(planes.tobytes(), 1)
+    return _HEAD.pack(MAGIC, VERSION, kind, 0, len(text)) + text + layout + zlib.compress(planes.tobytes(), 1)

@@ -11,7 +11,7 @@ SLOWED_DOWN = frozenset({"hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowd
 # The flags with which nobody should be given the card.
 UNHEALTHY = frozenset({"fault", "rows_failed", "ecc_uncorrected", "xid"})
 # A change of one of these fields may change a flag that makes a card unhealthy.
-HEALTH_FIELDS = frozenset({"fault", "remapped_rows_failed", "ecc_uncorrected_volatile_total"})
+HEALTH_FIELDS = ("fault", "remapped_rows_failed", "ecc_uncorrected_volatile_total")
 
 
 def flags(gpu: Gpu, thresholds: Thresholds, now: float) -> list[str]:

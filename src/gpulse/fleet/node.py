@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from gpulse.errors import BadLine
-from gpulse.fleet.layers import Layers
+from gpulse.fleet.history import History
 from gpulse.fleet.model import Gpu, GpuUse, Host, Process, Report, Snapshot
 from gpulse.fleet.places import Place
 from gpulse.fleet.updates import GPU_DECODERS, HOST_DECODERS, PROCESS_DECODERS, USE_DECODERS, Update
@@ -41,6 +41,8 @@ class Node:
         self.count = 0
         self.packing = Struct("0f")
         self.uuids: list[str | None] = []
+        # Its piece of the layout in live frames; None: to be made anew.
+        self.described: bytes | None = None
         self.time = 0.0
         self.time_before = 0.0
         self.clock_difference: float | None = None
@@ -51,15 +53,8 @@ class Node:
         self.gpus: list[Gpu] = []
         self.processes: list[Process] = []
         self.uses: list[GpuUse] = []
-        self.updated = False
         self._before_snapshot: Earlier | None = None
-        self._empty_layers()
-
-    def _empty_layers(self) -> None:
-        self._host = Layers()
-        self._gpus = Layers()
-        self._processes = Layers()
-        self._uses = Layers()
+        self._updates = History(self._lies)
 
     def replace(self, snapshot: Snapshot) -> None:
         """Take over a full Snapshot."""
@@ -81,21 +76,13 @@ class Node:
         self.gpus = gpus
         self.processes = processes
         self.uses = [use for process in processes for use in process.gpus or ()]
-        self.updated = False
-        self._empty_layers()
+        self._updates = History(self._lies)
 
     def apply(self, update: Update) -> None:
         """Take over what changed."""
         if update.update != self.seq:
             raise BadLine("an update of another snapshot than the last")
-        self._host.add(update.host)
-        self._gpus.add(update.gpus)
-        self._processes.add(update.processes)
-        self._uses.add(update.uses)
-        if self._gpus.too_many() or self._host.too_many() or self._processes.too_many() or self._uses.too_many():
-            self._empty_layers()
-            raise BadLine("more fields than a probe has")
-        self.updated = True
+        self._updates.add(update)
         self.time_before = self.time
         self.time = update.time
         self.reports = update.reports
@@ -103,7 +90,7 @@ class Node:
 
     def earlier(self) -> Earlier | None:
         """The node as of the line before the last."""
-        if not self.updated:
+        if not self._updates:
             return self._before_snapshot
         return Earlier(
             self.time_before,
@@ -114,18 +101,18 @@ class Node:
 
     def current_host(self, before: bool = False) -> Host:
         host = (self.snapshot.host if self.snapshot else None) or Host()
-        values = self._host.read(HOST_DECODERS, None, self._lies, before)
+        values = self._updates.read("host", HOST_DECODERS, None, before)
         return msgspec.structs.replace(host, **values) if values else host
 
     def current_gpus(self, before: bool = False) -> list[Gpu]:
         """The GPUs' records as of now, or as of the line before."""
-        columns = self._gpus.read(GPU_DECODERS, len(self.gpus), self._lies, before)
+        columns = self._updates.read("gpus", GPU_DECODERS, len(self.gpus), before)
         return [_with(gpu, columns, place) for place, gpu in enumerate(self.gpus)] if columns else self.gpus
 
     def current_processes(self, before: bool = False) -> list[Process]:
         """The processes' records as of now, or as of the line before."""
-        use_columns = self._uses.read(USE_DECODERS, len(self.uses), self._lies, before)
-        columns = self._processes.read(PROCESS_DECODERS, len(self.processes), self._lies, before)
+        use_columns = self._updates.read("uses", USE_DECODERS, len(self.uses), before)
+        columns = self._updates.read("processes", PROCESS_DECODERS, len(self.processes), before)
         if not use_columns and not columns:
             return self.processes
         uses = [_with(use, use_columns, place) for place, use in enumerate(self.uses)]
@@ -140,7 +127,9 @@ class Node:
         return found
 
     def _lies(self, what: str) -> None:
-        self.log.append(LogEntry(time=round(self.time, 3), message=f"the node sent nonsense: {what}"[:1000]))
+        message = f"the node sent nonsense: {what}"[:1000]
+        if not self.log or self.log[-1].message != message:
+            self.log.append(LogEntry(time=round(self.time, 3), message=message))
 
 
 def _with(record: Record, columns: dict[str, Any], place: int) -> Record:

@@ -3,15 +3,15 @@
 A column has one value for each GPU, process or use of the last full Snapshot, in its order; null is unknown.
 Whatever is not named is as it was. Facts and the set of GPUs and processes change only with a full Snapshot.
 
-Most lines are updates and most of what they tell is never looked at, so columns are kept as they came and decoded,
-and checked against the schema, when somebody reads them. The few figures that states are made of are decoded on
+Most lines are updates and most of what they tell is never looked at, so columns are kept as they came, and decoded
+and checked against the schema when somebody reads them. The few figures that states are made of are decoded on
 arrival.
 """
 
 from types import GenericAlias
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
 from gpulse.fleet.model import Host, Report
@@ -19,6 +19,7 @@ from gpulse_probe.schema import RECORDS
 
 Column = list[Any]
 RawColumns = dict[str, Raw]
+_NONE = Raw(b"null")
 # A node that names more fields than this makes them up.
 MOST_COLUMNS = 256
 
@@ -28,11 +29,27 @@ class Update(Struct):
     seq: int
     time: float
     devices_age_seconds: float | None = None
-    host: RawColumns | None = None
-    gpus: RawColumns | None = None
-    processes: RawColumns | None = None
-    uses: RawColumns | None = None
+    host: Raw = _NONE
+    gpus: Raw = _NONE
+    processes: Raw = _NONE
+    uses: Raw = _NONE
     reports: list[Report] = []
+
+
+Figures = list[float | None] | UnsetType
+
+
+class Hot(Struct):
+    """The columns of GPUs that states are made of; the last three only by whether they are there."""
+
+    utilization_ratio: Figures = UNSET
+    memory_used_bytes: Figures = UNSET
+    temperature_celsius: Figures = UNSET
+    power_watts: Figures = UNSET
+    sm_active_ratio: Figures = UNSET
+    fault: Raw | UnsetType = UNSET
+    remapped_rows_failed: Raw | UnsetType = UNSET
+    ecc_uncorrected_volatile_total: Raw | UnsetType = UNSET
 
 
 _TYPES: dict[str, Any] = {
