@@ -88,7 +88,7 @@ def test_address_that_is_not_ours(tmp_path):
 
 
 def test_address_others_can_reach_must_be_wanted(tmp_path):
-    assert "--open-to-network" in refused("up", "--host", "0.0.0.0", directory=tmp_path)
+    assert "--open-to-network" in refused("up", "--host", "0.0.0.0", directory=tmp_path)  # noqa: S104 - it is refused
     assert "--open-to-network" in refused("demo", "--host", "::", directory=tmp_path)
 
 

@@ -13,6 +13,7 @@ from gpulse.api.queries import Paged
 from gpulse.api.selection import each_node, matching
 from gpulse.errors import RequestError
 from gpulse.fleet.filter import free_memory
+from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.views import GpuState, GpuView
 
 GpuSort = Literal[
@@ -57,6 +58,8 @@ _FIGURES: dict[str, Callable[[GpuView], float | None]] = {
 
 async def list_gpus(hub: Hub, query: GpusQuery, path: Mapping[str, str]) -> GpuPage:
     del path
+    if query == msgspec.structs.replace(GpusQuery(), limit=query.limit, offset=query.offset):
+        return await _page_of_all(hub.fleet, query.offset, query.limit)
     gpus = [
         gpu
         async for node, found in matching(hub.fleet, query.filter())
@@ -76,12 +79,28 @@ async def list_gpus(hub: Hub, query: GpusQuery, path: Mapping[str, str]) -> GpuP
     return GpuPage(items=gpus[first:last], total=len(gpus), next=next_offset(first, query.limit, len(gpus)))
 
 
+async def _page_of_all(fleet: Fleet, offset: int, limit: int) -> GpuPage:
+    """A page of all GPUs in their order: only the nodes that it shows are looked at."""
+    position = 0
+    wanted, skipped = [], 0
+    for name in fleet.names():
+        count = fleet.gpu_count(name)
+        if position + count <= offset:
+            skipped = position + count
+        elif position < offset + limit:
+            wanted.append(name)
+        position += count
+    gpus = [gpu async for node in each_node(fleet, wanted) for gpu in node.gpus]
+    first = offset - skipped
+    return GpuPage(items=gpus[first : first + limit], total=position, next=next_offset(offset, limit, position))
+
+
 async def get_gpu(hub: Hub, query: object, path: Mapping[str, str]) -> GpuView:
     del query
-    async for node in each_node(hub.fleet, hub.fleet.names()):
-        for gpu in node.gpus:
-            if gpu.id == path["id"]:
-                return gpu
+    name = hub.fleet.node_of_gpu(path["id"])
+    for gpu in hub.fleet.gpus_of(name) if name is not None else ():
+        if gpu.id == path["id"]:
+            return gpu
     raise RequestError(404, "unknown_gpu", f'there is no GPU "{path["id"][:200]}"', "GET api/v1/gpus lists all GPUs")
 
 

@@ -127,6 +127,8 @@ class Live:
         self._origins = frozenset(origin.lower() for origin in origins)
         self._streams: dict[LiveQuery | None, Stream] = {}
         self._publisher: asyncio.Task[None] | None = None
+        # Kept when nobody watches: nodes keep their part of the layout, numbered for this one maker of frames.
+        self._binary = BinarySource(hub)
 
     @property
     def listeners(self) -> int:
@@ -150,10 +152,10 @@ class Live:
         stream.listeners.add(listener)
         if stream.generation >= 0:
             listener.offer(stream.source)
-        if self._publisher is None:
+        if self._publisher is None or self._publisher.done():
             self._publisher = asyncio.create_task(self._publish())
         try:
-            await _until_first_ends(listener.feed(_sender(websocket)), _goodbye(websocket))
+            await _until_first_ends(listener.feed(_sender(websocket)), _goodbye(websocket), _failure(self._publisher))
         finally:
             stream.listeners.discard(listener)
             self._streams = {key: kept for key, kept in self._streams.items() if kept.listeners}
@@ -172,7 +174,7 @@ class Live:
             if len(self._streams) >= self._most_streams:
                 message = f"the hub makes {self._most_streams} different streams already; try again without a filter"
                 raise RequestError(503, "too_many_streams", message)
-            source: Source = BinarySource(self._hub)
+            source: Source = self._binary
             if query.format == "json":
                 source = JsonSource(self._hub, query.filter(), query.q, query.limit)
             self._streams[key] = Stream(source)
@@ -217,6 +219,11 @@ async def _goodbye(websocket: WebSocket) -> None:
     while (await websocket.receive())["type"] != "websocket.disconnect":
         # Listeners have nothing to say; what they send is read so that their goodbye is seen.
         continue
+
+
+async def _failure(publisher: "asyncio.Task[None]") -> None:
+    """Ends when there will be no more frames: better no stream than one that has silently stopped."""
+    await asyncio.shield(publisher)
 
 
 async def _until_first_ends(*parts: Coroutine[None, None, None]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gpulse.api.answers import CACHE_CONTROL, Answers, Body
+from gpulse.api.answers import Answers, Body
 
 STATIC = Path(__file__).parent / "static"
 TYPES = {
@@ -33,8 +33,9 @@ class File:
 
     async def respond(self, request: Request, answers: Answers) -> Response:
         if answers.unchanged(request, self._etag):
-            return answers.not_modified(self._etag)
-        response = await answers.response(request, self._body, self._etag)
-        response.headers["Cache-Control"] = CACHE_CONTROL
+            response = answers.not_modified(self._etag)
+        else:
+            response = await answers.response(request, self._body, self._etag)
+        # A 304 replaces the headers of the answer the browser has kept: it must say the same.
         response.headers["Content-Security-Policy"] = self._policy
         return response

@@ -4,7 +4,7 @@ import typing
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta
+from msgspec import Meta
 from starlette.datastructures import QueryParams
 
 from gpulse.errors import FilterError, RequestError
@@ -78,8 +78,3 @@ def _number(text: str) -> int | str:
 
 def _flag(text: str) -> bool | str:
     return {"true": True, "false": False}.get(text, text)
-
-
-def given(value: object) -> bool:
-    """Whether an optional parameter was there at all."""
-    return value is not UNSET

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import gpulse
-from gpulse.cli import demo, free, gpus, logs, nodes, probe, up, who
+from gpulse.cli import demo, doctor, free, gpus, logs, nodes, probe, up, who
 from gpulse.cli.options import HubCommand
 
 app = typer.Typer(
@@ -43,6 +43,7 @@ def probe_command(arguments: Annotated[list[str] | None, typer.Argument(hidden=T
 # The commands that start a hub.
 app.command(cls=HubCommand)(up.up)
 app.command(cls=HubCommand)(demo.demo)
+app.command(cls=HubCommand)(doctor.doctor)
 
 # The commands that ask a running hub.
 for command in (nodes.nodes, gpus.gpus, who.who, free.free, logs.logs):

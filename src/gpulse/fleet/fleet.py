@@ -59,6 +59,8 @@ class Fleet:
         self._order: list[str] | None = None
         self._reserved: frozenset[str] = frozenset()
         self._models: dict[str, str] = {}
+        # A small number for each model, by which live frames name it.
+        self.model_numbers: dict[str, int] = {}
         self.people_names = People(self.settings.people)
         self.gpu_columns = GpuColumns()
         self.node_columns = NodeColumns()
@@ -201,6 +203,19 @@ class Fleet:
             if len(self._models) > _MOST_MODELS:
                 self._models = {}
         return short
+
+    def model_number(self, model: str) -> int:
+        return self.model_numbers.setdefault(model, len(self.model_numbers))
+
+    def node_of_gpu(self, gpu: str) -> str | None:
+        """The name of the node that has the GPU of this id."""
+        for name, node in self._nodes.items():
+            if gpu in node.uuids or any(telling.gpu_id(node, one) == gpu for one in node.gpus if not one.uuid):
+                return name
+        return None
+
+    def gpu_count(self, name: str) -> int:
+        return self._nodes[name].count
 
     # Taking over what a line says.
 

@@ -43,7 +43,6 @@ class Frames:
         self._order: NDArray[np.int64] = np.zeros(0, np.int64)
         self._node_order: NDArray[np.int64] = np.zeros(0, np.int64)
         self._planes: NDArray[np.uint8] = np.zeros(0, np.uint8)
-        self._models: dict[str | None, int] = {}
         self._layout_bytes = b""
         self._people_told = 1
         self._generation = -1
@@ -105,7 +104,7 @@ class Frames:
             if node.described is None:
                 node.described = self._describe_node(node)
             pieces.append(node.described)
-        models = _encode(list(self._models))
+        models = _encode(list(fleet.model_numbers))
         return b'{"models":%b,"nodes":[%b]}' % (models, b",".join(pieces))
 
     def _describe_node(self, node: Node) -> bytes:
@@ -113,7 +112,7 @@ class Frames:
         gpus = []
         for gpu in node.gpus:
             model = self._fleet.model(gpu.name)
-            number = self._models.setdefault(model, len(self._models)) if model else None
+            number = self._fleet.model_number(model) if model else None
             identity = (gpu_id(node, gpu), gpu.index, number)
             gpus.append((*identity, gpu.memory_total_bytes, gpu.power_limit_watts, gpu.parent_uuid))
         display_name = place.display_name or place.name

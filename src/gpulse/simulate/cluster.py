@@ -14,13 +14,27 @@ from gpulse.simulate.machines import A100_40_NODE, MIX, Machine
 from gpulse.simulate.node import Node
 from gpulse.simulate.people import PEOPLE, Person
 
-# Shares of the cluster that work, and that notebooks hold; the first swings over hours.
-_WORKING, _SWING, _SWING_SECONDS = 0.69, 0.05, 3 * 3600
-_NOTEBOOKS = 0.09
+_SWING, _SWING_SECONDS = 0.05, 3 * 3600
+# In fewer nodes than this nobody is given a whole one.
+_FEW_NODES = 8
 RACK_NODES = 8
 # One of each thing that breaks for so many nodes.
 _FAULT_NODES = 40
 _ARRIVAL_SECONDS = 900.0
+
+
+class Shares(NamedTuple):
+    """How much of the cluster is given out at most."""
+
+    # To all that work; this swings over hours.
+    working: float = 0.69
+    # Of these to jobs of whole nodes, and to all others, so that neither crowds the other out.
+    wide: float = 0.32
+    narrow: float = 0.44
+    notebook: float = 0.09
+
+
+SHARES = Shares()
 
 
 class Condition(NamedTuple):
@@ -44,8 +58,10 @@ class Cluster:
         *,
         mix: Sequence[tuple[Machine, float]] = MIX,
         people: Sequence[Person] = PEOPLE,
+        shares: Shares = SHARES,
         faults: bool = True,
     ):
+        self._shares = shares
         self._people = people
         self.now = start
         self._random = Random(seed)  # noqa: S311 - it shall be the same at every run
@@ -53,7 +69,7 @@ class Cluster:
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._conditions: dict[str, Condition] = {}
         self._on: dict[int, list[Node]] = {}
-        self._held = {True: 0, False: 0}
+        self._held = {"wide": 0, "narrow": 0, "notebook": 0}
         self._places: list[Place] = []
         self.nodes: dict[str, Node] = {}
         self._build(nodes, seed, mix)
@@ -120,10 +136,12 @@ class Cluster:
             # Where there is a choice, on cards of which it is believed.
             fans = [node for node in block if node.machine.card.fans] or block
             ecc = [node for node in block if node.machine.card.ecc] or block
-            self._random.choice(fans).cards[-1].cooling = 1.75
+            hot = self._random.choice(fans)
+            hot.cards[0].cooling = 2.1
+            self._heat(hot)
             if ecc[0].machine.card.ecc:
                 self._wear_out(self._random.choice(ecc))
-            holder = self._random.choice(block)
+            holder = self._random.choice([node for node in block if node is not hot] or block)
             device = holder.free_cards[-1]
             held = int(holder.devices[device].facts["memory_total_bytes"] * 0.71)
             job = Job(
@@ -157,6 +175,16 @@ class Cluster:
         card.lasting["ecc_corrected_volatile_total"] += self._random.randrange(1, 9)
         node.tell_xid(card, 94, self.now)
         self._at(self.now + self._random.uniform(1200, 2400), partial(self._err, node, index))
+
+    def _heat(self, node: Node) -> None:
+        """Somebody always renders on the card that gets too little air."""
+        again = self.now + 300
+        if node.name not in self._conditions and node.free_cards[:1] == [0]:
+            job = Job(next(self._numbers), "rendering", self._random.choice(self._people), self.now, self._random)
+            job.gpus = 1
+            self._occupy(job, [(node, [0])])
+            again += job.end - job.start
+        self._at(again, partial(self._heat, node))
 
     # A node that fails, and comes back.
 
@@ -203,27 +231,36 @@ class Cluster:
         return Job(next(self._numbers), kind, person, self.now, self._random)
 
     def _wanted(self, job: Job) -> bool:
-        """Whether the cluster is not yet as full as it shall be."""
-        swing = math.sin(2 * math.pi * self.now / _SWING_SECONDS)
-        share = _WORKING + _SWING * swing if job.works else _NOTEBOOKS
-        return self._held[job.works] + job.gpus <= share * self._slots
+        """Whether the cluster is not yet as full of such as it shall be."""
+        held, shares, sort = self._held, self._shares, _sort(job)
+        if sort == "notebook":
+            return held[sort] + job.gpus <= max(1.0, shares.notebook * self._slots)
+        if len(self.nodes) < _FEW_NODES:
+            if sort == "wide":
+                return False
+        elif held[sort] + job.gpus > (shares.wide if sort == "wide" else shares.narrow) * self._slots:
+            return False
+        working = shares.working + _SWING * math.sin(2 * math.pi * self.now / _SWING_SECONDS)
+        return held["wide"] + held["narrow"] + job.gpus <= working * self._slots
 
     def _begin(self, job: Job) -> None:
         """Start it where there is room; without room it goes elsewhere."""
         chosen = self._choose(job)
-        if not chosen:
-            return
+        if chosen:
+            self._occupy(job, chosen)
+
+    def _occupy(self, job: Job, chosen: list[tuple[Node, list[int]]]) -> None:
         rank = 0
         for node, devices in chosen:
             node.take_in(job, devices, rank, self.now)
             rank += len(devices)
         self._on[job.number] = [node for node, _ in chosen]
-        self._held[job.works] += rank
+        self._held[_sort(job)] += rank
         self._at(job.end, partial(self._end, job))
 
     def _end(self, job: Job) -> None:
         for node in self._on.pop(job.number, ()):
-            self._held[job.works] -= sum(len(tenant.devices) for tenant in node.tenants if tenant.job is job)
+            self._held[_sort(job)] -= sum(len(tenant.devices) for tenant in node.tenants if tenant.job is job)
             node.put_out(job)
 
     def _choose(self, job: Job) -> list[tuple[Node, list[int]]]:
@@ -240,9 +277,23 @@ class Cluster:
         if not able:
             return []
         groups = job.person.groups
-        # Where they like to be, and where the gap is smallest, so that whole nodes stay whole.
-        best = min(able, key=lambda node: (node.machine.group not in groups, len(node.free_cards), node.name))
+        # Whole nodes stay whole for wide jobs; then where they like to be, and where the gap is smallest.
+        best = min(
+            able,
+            key=lambda node: (
+                job.gpus < 8 and len(node.free_cards) >= 8,
+                node.machine.group not in groups,
+                len(node.free_cards),
+                node.name,
+            ),
+        )
         return [(best, best.free_cards[: job.gpus])]
 
     def _at(self, moment: float, happen: Callable[[], None]) -> None:
         heapq.heappush(self._events, (moment, next(self._numbers), happen))
+
+
+def _sort(job: Job) -> Literal["wide", "narrow", "notebook"]:
+    if not job.works:
+        return "notebook"
+    return "wide" if job.gpus >= 8 else "narrow"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from gpulse.fleet.places import Place
-from gpulse.simulate.cluster import RACK_NODES, UP, Cluster, Condition
+from gpulse.simulate.cluster import RACK_NODES, SHARES, UP, Cluster, Condition, Shares
 from gpulse.simulate.machines import MIX, Machine
 from gpulse.simulate.people import PEOPLE, Person
 from gpulse_probe.schema import SCHEMA
@@ -44,9 +44,10 @@ class Crowd:
         every: int = 10,
         mix: Sequence[tuple[Machine, float]] = MIX,
         people: Sequence[Person] = PEOPLE,
+        shares: Shares = SHARES,
     ):
         """`templates` nodes are recorded for so many seconds; streams begin at `every` so many of them."""
-        cluster = Cluster(templates, seed, start, mix=mix, people=people, faults=False)
+        cluster = Cluster(templates, seed, start, mix=mix, people=people, shares=shares, faults=False)
         self.recordings = _record(cluster, seconds, every)
         self.now = start
         self._seconds = seconds

@@ -16,10 +16,11 @@ from gpulse_probe.nvidia.names import NUMBERS, STRUCTURES
 
 # One line for sh, bash, dash, tcsh and fish alike, so without ' ! \ and newline. It reads exactly N bytes with
 # os.read, so that what follows on standard input is left alone, and runs the zip's first entry, which is
-# stored as it is: its text begins after a head of 30 bytes and its name, its size stands at byte 18.
+# stored as it is: its text begins after a head of 30 bytes and its name, its size stands at byte 18. Nothing is
+# imported from the folder it happens to run in: people have files called struct.py in their homes.
 FIRST_ENTRY = "boot.py"
 BOOT = (
-    "import os,sys;n=int(sys.argv[1]);b=bytearray();"
+    'import os,sys;sys.path=[p for p in sys.path if p not in("",".")];n=int(sys.argv[1]);b=bytearray();'
     "[b.extend(os.read(0,n-len(b))or sys.exit(9))for _ in iter(lambda:len(b)<n,False)];"
     f'exec(bytes(b[{30 + len(FIRST_ENTRY)}:{30 + len(FIRST_ENTRY)}+int.from_bytes(b[18:22],"little")]))'
 )

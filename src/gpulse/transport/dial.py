@@ -6,6 +6,7 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 import asyncssh
@@ -15,16 +16,28 @@ from gpulse.transport import explain, host_keys
 from gpulse.transport.explain import Attempt, Place
 from gpulse.transport.host_keys import HostKeys
 from gpulse.transport.jumps import Jumps
-from gpulse.transport.ssh_options import LOGIN_SECONDS, Route, SshSettings, hops, route
+from gpulse.transport.ssh_options import Route, SshSettings, hops, route
 from gpulse.transport.tried import tried
 
 RESOLVE_SECONDS = 10.0
 # A login that takes longer gives its turn to the next: nodes that hang must not hold up those that do not.
 TURN_SECONDS = 2.0
+# asyncssh's own deadline comes first: it knows better what was missing.
+GRACE_SECONDS = 5.0
 MOST_HOPS = 8
 JUMP_SECONDS = 60.0
 KEPT_BANNER = 8 << 10
 END_SECONDS = 1.0
+
+
+class HostKeyUnknown(NodeLost):
+    """A host that known_hosts has no key of: the key it showed, and where it would be written to."""
+
+    def __init__(self, told: NodeLost, place: Place, key: asyncssh.SSHKey, file: Path) -> None:
+        super().__init__(told.what, told.fix, told.check)
+        self.place = place
+        self.key = key
+        self.file = file
 
 
 class Progress(Protocol):
@@ -135,6 +148,8 @@ class Dialer:
                         stack.push_async_callback(end, connection)
             except TimeoutError as problem:
                 raise NodeLost(f"jump host {hop.asked}: {steps.overdue.what}", steps.overdue.fix) from problem
+            except HostKeyUnknown:
+                raise
             except NodeLost as problem:
                 raise NodeLost(f"jump host {hop.asked}: {problem.what}", problem.fix, problem.check) from problem
             yield connection
@@ -144,11 +159,11 @@ class Dialer:
     ) -> asyncssh.SSHClientConnection:
         place = way.place
         sock = None
-        if tunnel is None and not way.proxied and not way.canonical:
+        if tunnel is None and not way.left_to_asyncssh:
             sock = await self.dial(way, progress)
         progress.connecting(f"logging in to {place.user}@{place.host}")
         progress.within(
-            LOGIN_SECONDS + RESOLVE_SECONDS,
+            self.settings.login_seconds + GRACE_SECONDS,
             NodeLost(f"{place.host} did not finish the login in time", "see whether `ssh` is slow too", explain.LOGIN),
         )
         greeter = Greeter(lambda key: self._accept(way, key))
@@ -181,7 +196,7 @@ class Dialer:
                 f"the name {place.host} could not be looked up in time", "look at this machine's DNS", explain.NAME
             ),
         )
-        addresses = await self.resolve(place)
+        addresses = await self.resolve(place, way.family)
         progress.connecting(f"connecting to {place.host} port {place.port}")
         progress.within(way.connect_seconds, explain.unreachable(place, TimeoutError()))
         failure: OSError = OSError()
@@ -201,9 +216,9 @@ class Dialer:
                 raise
         raise explain.unreachable(place, failure) from failure
 
-    async def resolve(self, place: Place) -> list[tuple[int, int, int, str, tuple[object, ...]]]:
+    async def resolve(self, place: Place, family: int) -> list[tuple[int, int, int, str, tuple[object, ...]]]:
         def look_up() -> list[tuple[int, int, int, str, tuple[object, ...]]]:
-            return list(socket.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM))
+            return list(socket.getaddrinfo(place.host, place.port, family, socket.SOCK_STREAM))
 
         try:
             return await asyncio.get_running_loop().run_in_executor(self._resolver, look_up)
@@ -250,7 +265,8 @@ class Dialer:
                     str(file) for file in way.known_hosts if self.host_keys.match([file], place.host, place.port)[0]
                 ]
                 return explain.host_key_changed(known_as(way), host_keys.fingerprint(key), files)
-            return explain.host_key_unknown(known_as(way), host_keys.fingerprint(key))
+            told = explain.host_key_unknown(known_as(way), host_keys.fingerprint(key))
+            return HostKeyUnknown(told, known_as(way), key, way.own_known_hosts)
         attempt = Attempt(asked=frozenset(greeter.asked), banner=greeter.banner)
         if isinstance(problem, asyncssh.PermissionDenied):
             return explain.denied(place, await tried(way, attempt))

@@ -237,11 +237,7 @@ def no_python(python: str) -> NodeLost:
 
 
 def bad_settings(message: str) -> NodeLost:
-    return NodeLost(f"ssh's settings cannot be used: {message}", "correct ~/.ssh/config", LOGIN)
-
-
-def locked_key(path: str) -> NodeLost:
-    return NodeLost(f"the key {path} has a passphrase and no agent holds it", f"run: ssh-add {path}", LOGIN)
+    return NodeLost(f"ssh's settings cannot be used: {message}", "correct ~/.ssh/config", NAME)
 
 
 def last_line(text: str) -> str:

@@ -30,7 +30,8 @@ class Feed:
         self._renewed = 0.0
         self._bad_in_a_row = 0
         self._second, self._lines_this_second = 0, 0
-        self._most_lines = MOST_LINES_A_SECOND + 4 / interval
+        # After a stall all lines of that time may come at once, and are no flood.
+        self._most_lines = MOST_LINES_A_SECOND + 1.5 * silence / interval
         self._messages = 0
 
     def within(self, seconds: float, overdue: NodeLost) -> None:

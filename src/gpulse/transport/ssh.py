@@ -24,7 +24,6 @@ START_SECONDS = 60.0
 FIRST_LINE_SECONDS = 30.0
 # A connection that says something every few seconds needs no other sign of life.
 QUIET_INTERVAL_SECONDS = 5.0
-KEEPALIVE_SECONDS = 15.0
 
 
 class SshTarget(msgspec.Struct, frozen=True):
@@ -51,7 +50,7 @@ class Ssh:
     async def route(self, target: SshTarget) -> Route:
         way = await route(self.dialer.settings, target.host, target.user, target.port, target.identity_files)
         if target.interval_seconds > QUIET_INTERVAL_SECONDS:
-            way.arguments.update(keepalive_interval=KEEPALIVE_SECONDS, keepalive_count_max=2)
+            way.arguments.update(keepalive_interval=self.dialer.settings.keepalive_seconds, keepalive_count_max=2)
         return way
 
     async def stream(self, target: SshTarget, feed: Feed) -> None:

@@ -14,8 +14,6 @@ from gpulse.errors import NodeLost
 from gpulse.transport import explain
 from gpulse.transport.explain import Place
 
-CONNECT_SECONDS = 10.0
-LOGIN_SECONDS = 30.0
 DEFAULT_KEYS = ("id_ed25519_sk", "id_ecdsa_sk", "id_ed25519", "id_ecdsa", "id_rsa")
 
 
@@ -28,6 +26,10 @@ class SshSettings(msgspec.Struct, frozen=True):
     system_known_hosts: tuple[str, ...] = ("/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
     # Logins begun at once; sshd refuses some of more than 10 at a time (MaxStartups), a hub's CPU has limits too.
     connects_at_once: int = 64
+    connect_seconds: float = 15.0
+    login_seconds: float = 30.0
+    # Of nodes that are seldom heard; those that send every few seconds need no other sign of life.
+    keepalive_seconds: float = 15.0
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -39,8 +41,9 @@ class Route(msgspec.Struct, frozen=True):
     # The name that known_hosts has it by.
     alias: str | None
     jump: str | None
-    proxied: bool
-    canonical: bool
+    # A proxy command, a canonical name or a local address: things that asyncssh sees to while it connects.
+    left_to_asyncssh: bool
+    family: int
     known_hosts: tuple[Path, ...]
     # Where new keys go.
     own_known_hosts: Path
@@ -94,11 +97,14 @@ def _route(
     if config.get("Compression") is None:
         # It would cost a third of a megabyte for every node.
         arguments["compression_algs"] = None
+    if config.get("Ciphers") is None:
+        # The cheapest for small packets, where processors have instructions for it; the others stay possible.
+        arguments["encryption_algs"] = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
     arguments |= {
         "x509_trusted_certs": None,
         "agent_path": agent or None,
         "connect_timeout": None,
-        "login_timeout": LOGIN_SECONDS,
+        "login_timeout": settings.login_seconds,
         "agent_forwarding": False,
         "x11_forwarding": False,
         "gss_kex": False,
@@ -110,13 +116,15 @@ def _route(
         place=Place(options.host, options.port, options.username),
         alias=options.host_key_alias,
         jump=cast(str | None, options.tunnel) or None,
-        proxied=bool(options.proxy_command),
-        canonical=bool(options.canonicalize_hostname and options.canonical_domains),
+        left_to_asyncssh=bool(
+            options.proxy_command or options.local_addr or (options.canonicalize_hostname and options.canonical_domains)
+        ),
+        family=options.family,
         known_hosts=(*own, *system),
         own_known_hosts=own[0],
         identities=identities,
         agent=agent,
-        connect_seconds=float(cast(int, config.get("ConnectTimeout") or CONNECT_SECONDS)),
+        connect_seconds=float(cast(float, config.get("ConnectTimeout") or settings.connect_seconds)),
         arguments=arguments,
     )
 
@@ -132,7 +140,7 @@ def hops(jump: str) -> list[tuple[str, str | None, int | None]]:
             port = port.removeprefix(":")
         elif rest.count(":") == 1:
             host, _, port = rest.partition(":")
-        if not host or (port and not port.isdigit()):
+        if not host or (port and not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65536)):
             raise NodeLost(f"ProxyJump {text!r} is no host", "correct ~/.ssh/config", explain.LOGIN)
         found.append((host, user or None, int(port) if port else None))
     return found

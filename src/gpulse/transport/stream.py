@@ -6,7 +6,7 @@ from gpulse.errors import NodeLost
 from gpulse_probe.boot import START_MARKER
 
 # How a node's probe is run by a hub.
-PROBE_OPTIONS = ("--stream", "--until-eof")
+PROBE_OPTIONS = ("--stream", "--updates", "--until-eof")
 LONGEST_LINE = 4 << 20
 LONGEST_PREAMBLE = 1 << 20
 # So much of what login scripts print is worth a place in the log.

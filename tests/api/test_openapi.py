@@ -1,0 +1,104 @@
+"""The description of the API: complete, and true of what the application does."""
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    negative_data_rejection,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+from starlette.routing import Route
+
+from gpulse.api.application import create_app
+from gpulse.api.routes import ENDPOINTS
+from gpulse.fleet.places import Place
+from tests.api.asking import ask
+from tests.api.fleets import HOSTILE, add, card, process, small, snapshot
+
+FILES = ("/static/", "/api/docs", "/api/openapi.json")
+
+
+def test_every_route_is_described():
+    app = create_app(small())
+    document = ask(app, "/api/openapi.json").json()
+    routes = {route.path.replace(":path}", "}") for route in app.routes if isinstance(route, Route)}
+    questions = {path for path in routes if path != "/" and not path.startswith(FILES)}
+    assert questions == set(document["paths"])
+    assert {endpoint.path for endpoint in ENDPOINTS} < questions
+
+
+def test_parameters_have_their_limits():
+    document = ask(create_app(small()), "/api/openapi.json").json()
+    assert document["openapi"] == "3.1.0"
+    parameters = {one["name"]: one for one in document["paths"]["/api/v1/nodes"]["get"]["parameters"]}
+    assert set(parameters) == {"q", "me", "limit", "offset", "state", "group", "sort"}
+    assert parameters["limit"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}
+    assert set(parameters["state"]["schema"]["enum"]) == {"new", "up", "stale", "down"}
+    assert all(one["description"] for one in parameters.values())
+    path = document["paths"]["/api/v1/nodes/{node}"]["get"]
+    assert path["parameters"][0]["in"] == "path"
+    assert set(path["responses"]) == {"200", "304", "400", "404", "406"}
+
+
+def test_every_operation_has_its_own_name():
+    names = [endpoint.name for endpoint in ENDPOINTS]
+    assert len(set(names)) == len(names)
+
+
+def test_a_figure_has_one_kind_of_number():
+    def walk(value: object) -> None:
+        if isinstance(value, dict):
+            kinds = {one.get("type") for one in value.get("anyOf", []) if isinstance(one, dict)}
+            assert not {"integer", "number"} <= kinds
+            for one in value.values():
+                walk(one)
+        elif isinstance(value, list):
+            for one in value:
+                walk(one)
+
+    walk(ask(create_app(small()), "/api/openapi.json").json())
+
+
+def test_the_viewer_gets_what_it_understands():
+    app = create_app(small())
+    document = ask(app, "/api/docs/openapi.json").json()
+    assert document["openapi"] == "3.0.3"
+    assert '"null"' not in ask(app, "/api/docs/openapi.json").text
+    age = document["components"]["schemas"]["NodeView"]["properties"]["age_seconds"]
+    assert age["nullable"] is True
+    assert "SwaggerUIBundle" in ask(app, "/api/docs/swagger-ui-bundle.js").text
+
+
+def described_fleet():
+    fleet = small()
+    add(fleet, "gpu20", 3)
+    fleet.place(Place(name="odd", display_name=HOSTILE))
+    fleet.line("odd", snapshot("odd", [card(None, 0, name=HOSTILE)], [process(1, HOSTILE, "x", HOSTILE)]))
+    fleet.tick()
+    return fleet
+
+
+FLEET = described_fleet()
+schema = schemathesis.openapi.from_asgi("/api/openapi.json", create_app(FLEET))
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    negative_data_rejection,
+    unsupported_method,
+]
+
+
+@schema.parametrize()
+@settings(max_examples=25, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
+@pytest.mark.timeout(60)
+def test_answers_are_as_described(case):
+    FLEET.tick()
+    case.call_and_validate(checks=CHECKS)
