@@ -16,10 +16,11 @@ from gpulse.discovery import Source, Target, watch
 from gpulse.fleet.fleet import Fleet, FleetSettings
 from gpulse.fleet.places import Place
 from gpulse.simulate.transport import Scene, SimulatedTransport
+from gpulse.ssh_nodes import ssh_settings, ssh_target
 from gpulse.transport import local
 from gpulse.transport.announcing import Announcing
 from gpulse.transport.local import LocalTarget
-from gpulse.transport.ssh import Ssh, SshSettings, SshTarget
+from gpulse.transport.ssh import Ssh, SshTarget
 from gpulse.transport.supervisor import Supervisor
 
 Task = asyncio.Task[None]
@@ -62,15 +63,7 @@ class Hub:
 
     @asynccontextmanager
     async def _real_nodes(self, sources: list[Source]) -> AsyncIterator[Task]:
-        settings = self.config.ssh
-        ssh = Ssh(
-            SshSettings(
-                host_keys=settings.host_keys,
-                config_files=tuple(map(str, settings.config_files)),
-                system_known_hosts=SshSettings().system_known_hosts + tuple(map(str, settings.known_hosts)),
-                connects_at_once=settings.simultaneous_connects,
-            )
-        )
+        ssh = Ssh(ssh_settings(self.config))
         supervisor = Supervisor(
             sink=Announcing(self.fleet, self._say), ways={SshTarget: ssh.stream, LocalTarget: local.stream}
         )
@@ -85,12 +78,13 @@ class Hub:
         """Nodes as they are listed now, and whenever the lists change."""
         own = [self._this_machine()] if self.config.hub.local else []
         async for found in watch(sources, self._say, self.config.names):
-            targets = own + [self._ssh_target(target) for target in found if target.name not in {t.name for t in own}]
-            listed = {target.name for target in targets}
+            others = [target for target in found if target.name not in {one.name for one in own}]
             for one in own:
                 self.fleet.place(Place(name=one.name, address="this machine", interval_seconds=one.interval_seconds))
-            for target in found:
+            for target in others:
                 self.fleet.place(self._place(target))
+            targets: list[LocalTarget | SshTarget] = [*own, *(ssh_target(self.config, target) for target in others)]
+            listed = {target.name for target in targets}
             supervisor.set_targets(targets)
             for name in set(self.fleet.names()) - listed:
                 self.fleet.remove(name)
@@ -98,18 +92,6 @@ class Hub:
 
     def _this_machine(self) -> LocalTarget:
         return LocalTarget(name=socket.gethostname(), interval_seconds=self.config.hub.interval_seconds)
-
-    def _ssh_target(self, target: Target) -> SshTarget:
-        settings = self.config.ssh
-        return SshTarget(
-            name=target.name,
-            host=target.host,
-            user=target.user or settings.user,
-            port=target.port or settings.port,
-            interval_seconds=target.interval_seconds or self.config.hub.interval_seconds,
-            python=target.python or settings.python,
-            identity_files=tuple(map(str, target.identity_files or settings.identity_files)),
-        )
 
     def _place(self, target: Target) -> Place:
         user = f"{target.user}@" if target.user else ""

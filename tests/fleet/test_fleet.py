@@ -261,7 +261,7 @@ def test_made_up_fields_are_bounded(fleet):
         fleet.line("n1", update(0, seq, 1000.0 + seq, gpus=made_up))
     fleet.node("n1")
     assert any("more than 256 fields of gpus" in entry.message for entry in fleet.log_of("n1"))
-    assert len(fleet.known("n1")._updates._merged["gpus"]) <= 256
+    assert len(fleet.known("n1")._updates.gpus) <= 256
 
 
 def test_a_million_gpus_are_not_believed(fleet):

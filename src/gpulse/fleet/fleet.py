@@ -2,12 +2,10 @@
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from operator import attrgetter
 from struct import Struct
 
 import msgspec
 import numpy as np
-from msgspec import UNSET
 
 from gpulse.errors import BadLine
 from gpulse.fleet import health, state, telling
@@ -18,7 +16,7 @@ from gpulse.fleet.node import Node
 from gpulse.fleet.people import People
 from gpulse.fleet.places import Place
 from gpulse.fleet.thresholds import Thresholds
-from gpulse.fleet.updates import Hot, Update
+from gpulse.fleet.updates import Update
 from gpulse.fleet.views import GpuView, LogEntry, NodeView, PersonView, Summary
 from gpulse_probe.schema import SCHEMA
 
@@ -26,9 +24,8 @@ __all__ = ["BadLine", "Fleet", "FleetSettings"]
 
 _decode_snapshot = msgspec.json.Decoder(Snapshot).decode
 _decode_update = msgspec.json.Decoder(Update).decode
-_decode_hot = msgspec.json.Decoder(Hot | None).decode
-_figures = attrgetter(*HOT)
-_health = attrgetter(*health.HEALTH_FIELDS)
+_decode_figures = msgspec.json.Decoder(list[float | None]).decode
+_HEALTH = frozenset(health.HEALTH_FIELDS)
 _UPDATE = b'{"update":'
 _MOST_MODELS = 1000
 
@@ -220,20 +217,21 @@ class Fleet:
     # Taking over what a line says.
 
     def _apply(self, node: Node, update: Update) -> None:
-        hot = _decode_hot(update.gpus)
-        if hot is not None:
-            figures = [(field, values) for field, values in zip(HOT, _figures(hot), strict=True) if values is not UNSET]
-            # All of it is checked before any of it counts.
-            for field, values in figures:
-                if len(values) != node.count:
-                    raise BadLine(f"{len(values)} values of {field} for {node.count} GPUs")
-            node.apply(update)
-            for field, values in figures:
-                self.gpu_columns.write(field, node.start, values, node.packing)
-            if any(told is not UNSET for told in _health(hot)):
-                self._judge_health(node)
-        else:
-            node.apply(update)
+        # All of it is checked before any of it counts.
+        figures = []
+        gpus = update.gpus
+        if gpus:
+            for field in HOT:
+                if field in gpus:
+                    values = _decode_figures(gpus[field])
+                    if len(values) != node.count:
+                        raise BadLine(f"{len(values)} values of {field} for {node.count} GPUs")
+                    figures.append((field, values))
+        node.apply(update)
+        for field, values in figures:
+            self.gpu_columns.write(field, node.start, values, node.packing)
+        if gpus and not _HEALTH.isdisjoint(gpus):
+            self._judge_health(node)
 
     def _take_over(self, node: Node) -> None:
         columns = self.gpu_columns

@@ -1,4 +1,4 @@
-"""The updates of one node since its last full Snapshot: merged when there are some, decoded when they are read."""
+"""The updates of one node since its last full Snapshot: kept as they came, decoded when they are read."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -10,29 +10,45 @@ from gpulse.fleet.updates import MOST_COLUMNS, RawColumns, Update
 
 Part = Literal["host", "gpus", "processes", "uses"]
 _PARTS: tuple[Part, ...] = ("host", "gpus", "processes", "uses")
-# Merging some at once is cheaper than one by one, as the node's data are then at hand.
-_MOST_WAITING = 8
-_decode = Decoder(RawColumns | None).decode
 
 
 class History:
-    """What the updates say now, and what they said before the last of them."""
+    """What the updates say now, and what they said before the last of them.
 
-    __slots__ = ("_lies", "_merged", "_waiting")
+    The last one is kept apart from all before it, so that every counter has its value of the line before.
+    """
+
+    __slots__ = ("_last", "_lies", "gpus", "host", "processes", "uses")
 
     def __init__(self, lies: Callable[[str], None]) -> None:
         """`lies` is told of what is not as the schema says."""
-        self._merged: dict[Part, RawColumns] = {part: {} for part in _PARTS}
-        self._waiting: list[Update] = []
+        self.host: RawColumns = {}
+        self.gpus: RawColumns = {}
+        self.processes: RawColumns = {}
+        self.uses: RawColumns = {}
+        self._last: Update | None = None
         self._lies = lies
 
     def __bool__(self) -> bool:
-        return bool(self._waiting)
+        return self._last is not None
 
     def add(self, update: Update) -> None:
-        if len(self._waiting) >= _MOST_WAITING:
-            self._merge()
-        self._waiting.append(update)
+        # Written out: this runs for every line of every node.
+        last = self._last
+        if last is not None:
+            if last.host:
+                self.host.update(last.host)
+            if last.gpus:
+                self.gpus.update(last.gpus)
+            if last.processes:
+                self.processes.update(last.processes)
+            if last.uses:
+                self.uses.update(last.uses)
+            for part in _PARTS:
+                if len(getattr(self, part)) > MOST_COLUMNS:
+                    self._lies(f"more than {MOST_COLUMNS} fields of {part}")
+                    setattr(self, part, {})
+        self._last = update
 
     def read(
         self, part: Part, decoders: Mapping[str, Decoder[Any]], count: int | None, before: bool = False
@@ -41,11 +57,10 @@ class History:
 
         One that is not what the schema says is unknown.
         """
-        self._merge()
         found = {}
-        raw = self._merged[part]
-        if not before and self._waiting:
-            raw = {**raw, **self._columns(self._waiting[-1], part)}
+        raw: RawColumns = getattr(self, part)
+        if not before and self._last is not None:
+            raw = {**raw, **(getattr(self._last, part) or {})}
         for name, column in raw.items():
             decoder = decoders.get(name)
             if decoder is None:
@@ -59,21 +74,3 @@ class History:
             else:
                 found[name] = value
         return found
-
-    def _merge(self) -> None:
-        """Put all updates but the last together."""
-        for update in self._waiting[:-1]:
-            for part in _PARTS:
-                merged = self._merged[part]
-                merged.update(self._columns(update, part))
-                if len(merged) > MOST_COLUMNS:
-                    self._lies(f"more than {MOST_COLUMNS} fields of {part}")
-                    merged.clear()
-        del self._waiting[:-1]
-
-    def _columns(self, update: Update, part: Part) -> RawColumns:
-        try:
-            return _decode(getattr(update, part)) or {}
-        except msgspec.MsgspecError as error:
-            self._lies(f"{part}: {error}")
-            return {}

@@ -1,6 +1,10 @@
 """One node as told last: its last full Snapshot, and over it the columns that changed since."""
 
+from __future__ import annotations
+
+import copy
 from collections import deque
+from collections.abc import Sequence
 from struct import Struct
 from typing import Any, TypeVar
 
@@ -48,12 +52,12 @@ class Node:
         self.clock_difference: float | None = None
         self.snapshot: Snapshot | None = None
         self.seq: int | None = None
-        self.reports: list[Report] = []
+        self.reports: Sequence[Report] = ()
         self.devices_age: float | None = None
         self.gpus: list[Gpu] = []
         self.processes: list[Process] = []
         self.uses: list[GpuUse] = []
-        self._before_snapshot: Earlier | None = None
+        self._before_snapshot: Node | None = None
         self._updates = History(self._lies)
 
     def replace(self, snapshot: Snapshot) -> None:
@@ -65,9 +69,8 @@ class Node:
         if snapshot.seq is None or snapshot.time is None:
             raise BadLine("a snapshot without seq or time")
         if self.snapshot is not None:
-            self._before_snapshot = Earlier(
-                self.time, self.current_host(), self.current_gpus(), self.current_processes()
-            )
+            # Most are never asked for: made when somebody does.
+            self._before_snapshot = self._past()
         self.snapshot = snapshot
         self.seq = snapshot.seq
         self.time = snapshot.time
@@ -78,6 +81,11 @@ class Node:
         self.uses = [use for process in processes for use in process.gpus or ()]
         self._updates = History(self._lies)
 
+    def _past(self) -> Node:
+        past = copy.copy(self)
+        past._before_snapshot = None
+        return past
+
     def apply(self, update: Update) -> None:
         """Take over what changed."""
         if update.update != self.seq:
@@ -86,12 +94,16 @@ class Node:
         self.time_before = self.time
         self.time = update.time
         self.reports = update.reports
+        self._before_snapshot = None
         self.devices_age = update.devices_age_seconds
 
     def earlier(self) -> Earlier | None:
         """The node as of the line before the last."""
         if not self._updates:
-            return self._before_snapshot
+            past = self._before_snapshot
+            if past is None:
+                return None
+            return Earlier(past.time, past.current_host(), past.current_gpus(), past.current_processes())
         return Earlier(
             self.time_before,
             self.current_host(before=True),

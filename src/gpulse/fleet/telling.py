@@ -77,7 +77,7 @@ def node_view(fleet: Fleet, node: Node, detail: bool) -> NodeView:
     if detail:
         view.host = node.current_host()
         view.processes = process_views(fleet, node, earlier)
-        view.reports = node.reports
+        view.reports = list(node.reports)
     return view
 
 

@@ -11,7 +11,7 @@ arrival.
 from types import GenericAlias
 from typing import Any
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from gpulse.fleet.model import Host, Report
@@ -19,37 +19,20 @@ from gpulse_probe.schema import RECORDS
 
 Column = list[Any]
 RawColumns = dict[str, Raw]
-_NONE = Raw(b"null")
 # A node that names more fields than this makes them up.
 MOST_COLUMNS = 256
 
 
-class Update(Struct):
+class Update(Struct, gc=False):
     update: int
     seq: int
     time: float
     devices_age_seconds: float | None = None
-    host: Raw = _NONE
-    gpus: Raw = _NONE
-    processes: Raw = _NONE
-    uses: Raw = _NONE
-    reports: list[Report] = []
-
-
-Figures = list[float | None] | UnsetType
-
-
-class Hot(Struct):
-    """The columns of GPUs that states are made of; the last three only by whether they are there."""
-
-    utilization_ratio: Figures = UNSET
-    memory_used_bytes: Figures = UNSET
-    temperature_celsius: Figures = UNSET
-    power_watts: Figures = UNSET
-    sm_active_ratio: Figures = UNSET
-    fault: Raw | UnsetType = UNSET
-    remapped_rows_failed: Raw | UnsetType = UNSET
-    ecc_uncorrected_volatile_total: Raw | UnsetType = UNSET
+    host: RawColumns | None = None
+    gpus: RawColumns | None = None
+    processes: RawColumns | None = None
+    uses: RawColumns | None = None
+    reports: tuple[Report, ...] = ()
 
 
 _TYPES: dict[str, Any] = {

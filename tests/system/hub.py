@@ -1,0 +1,43 @@
+"""The hub's part that connects, with a sink that remembers."""
+
+import contextlib
+import time
+from collections.abc import AsyncIterator
+
+from gpulse.transport.ssh import Ssh, SshSettings, SshTarget
+from gpulse.transport.supervisor import Pace, Supervisor
+from tests.transport.recorder import Recorder
+
+QUICK = Pace(first_pause_seconds=0.2, longest_pause_seconds=1.0, silence_seconds=3.0)
+
+
+@contextlib.asynccontextmanager
+async def hub(settings: SshSettings, *targets: SshTarget, pace: Pace = QUICK) -> AsyncIterator[Recorder]:
+    """Connects to the targets until the end of the block; it must then be gone within 5 s."""
+    recorder = Recorder()
+    ssh = Ssh(settings)
+    supervisor = Supervisor(recorder, {SshTarget: ssh.stream}, pace)
+    recorder.set_targets = supervisor.set_targets
+    supervisor.set_targets(targets)
+    try:
+        yield recorder
+    finally:
+        began = time.monotonic()
+        await supervisor.stop()
+        await ssh.close()
+        assert time.monotonic() - began < 5
+
+
+async def first_line(settings: SshSettings, target: SshTarget, seconds: float = 20.0) -> Recorder:
+    """What was seen up to its first line."""
+    async with hub(settings, target) as seen:
+        await seen.up(target.name, seconds=seconds)
+        return seen
+
+
+async def first_failure(settings: SshSettings, target: SshTarget, seconds: float = 20.0) -> str:
+    """Why it is down."""
+    async with hub(settings, target) as seen:
+        await seen.until(lambda: seen.downs[target.name], seconds)
+        assert not seen.lines[target.name]
+        return seen.downs[target.name][0]

@@ -1,0 +1,55 @@
+"""A sink that remembers what it was given, and ways to wait for it."""
+
+import asyncio
+import json
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from gpulse.errors import BadLine
+
+
+class Recorder:
+    """Takes what a Fleet takes; a line that is no JSON object is a bad one."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        self.times: dict[str, list[float]] = defaultdict(list)
+        self.downs: dict[str, list[str]] = defaultdict(list)
+        self.logs: dict[str, list[str]] = defaultdict(list)
+        self.steps: dict[str, list[str]] = defaultdict(list)
+
+    def connecting(self, name: str, detail: str) -> None:
+        self.steps[name].append(detail)
+
+    def line(self, name: str, data: bytes) -> None:
+        try:
+            line = json.loads(data)
+        except ValueError as problem:
+            raise BadLine(f"no JSON: {data[:20]!r}") from problem
+        if not isinstance(line, dict):
+            raise BadLine("no object")
+        self.lines[name].append(line)
+        self.times[name].append(time.monotonic())
+
+    def down(self, name: str, reason: str) -> None:
+        self.downs[name].append(reason)
+
+    def log(self, name: str, message: str) -> None:
+        self.logs[name].append(message)
+
+    async def until(self, condition: Callable[[], object], seconds: float = 20.0) -> float:
+        """Wait for it; how long that took."""
+        began = time.monotonic()
+        while not condition():
+            if time.monotonic() - began > seconds:
+                seen = {"down": self.downs, "log": self.logs, "steps": self.steps}
+                raise AssertionError(f"not within {seconds} s; {json.dumps(seen)[-3000:]}")
+            await asyncio.sleep(0.02)
+        return time.monotonic() - began
+
+    async def up(self, *names: str, seconds: float = 20.0) -> None:
+        """Wait for another line of each."""
+        before = {name: len(self.lines[name]) for name in names}
+        await self.until(lambda: all(len(self.lines[name]) > before[name] for name in names), seconds)
