@@ -24,10 +24,19 @@ def cpu_seconds(pids: list[int]) -> float:
 
 def pss_bytes(pids: list[int]) -> int:
     """Memory they hold, each shared page counted once."""
+    return _memory(pids, "Pss:")
+
+
+def anonymous_bytes(pids: list[int]) -> int:
+    """Memory they made themselves: what a leak grows, and other programs on the machine do not change."""
+    return _memory(pids, "Anonymous:")
+
+
+def _memory(pids: list[int], kind: str) -> int:
     total = 0
     for pid in pids:
         for line in _read(f"/proc/{pid}/smaps_rollup").splitlines():
-            if line.startswith("Pss:"):
+            if line.startswith(kind):
                 total += int(line.split()[1]) * 1024
     return total
 

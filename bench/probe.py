@@ -32,7 +32,9 @@ MEMORY_BAR = 0.7
 class Figure:
     name: str
     cpu: float
-    pss: float
+    memory: float
+    # What the memory is: PSS while it runs, or the most it held at a time (RSS) where it runs for each snapshot anew.
+    kind: str = "PSS"
 
 
 class Contestant:
@@ -65,12 +67,16 @@ class Contestant:
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait(10)
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
 
 def gpustat(environment: dict[str, str], until: float) -> Figure:
-    """CPU per run, by the kernel's account of the ended process; it holds no memory in between."""
-    spent, runs = 0.0, 0
+    """CPU and memory per run, by the kernel's account of the ended process; it holds none in between."""
+    spent, runs, most = 0.0, 0, 0
     while time.monotonic() < until or runs < 3:
         process = subprocess.Popen([PEERS / "gpustat", "--json"], env=environment, stdout=subprocess.DEVNULL)
         _pid, status, usage = os.wait4(process.pid, 0)
@@ -78,34 +84,40 @@ def gpustat(environment: dict[str, str], until: float) -> Figure:
         if process.returncode:
             sys.exit(f"gpustat ended with code {process.returncode}")
         spent += usage.ru_utime + usage.ru_stime
+        most = max(most, usage.ru_maxrss * 1024)
         runs += 1
         time.sleep(1)
-    return Figure("gpustat --json", spent / runs, 0)
+    return Figure("gpustat --json", spent / runs, most, "peak RSS")
 
 
 def run(seconds: float) -> list[Figure]:
-    sleepers = [subprocess.Popen(["sleep", "3600"]) for _ in range(PROCESSES)]
+    sleepers: list[subprocess.Popen[bytes]] = []
     contestants: list[Contestant] = []
     with tempfile.TemporaryDirectory() as folder:
-        fake = FakeNvml(Path(folder))
-        used = [Process(sleeper.pid, gpu=number * GPUS // PROCESSES, sm=40) for number, sleeper in enumerate(sleepers)]
-        fake.describe(h100_node(GPUS, used, moving=True))
-        environment = fake.environment()
-        bundle = make_bundle()
-        # An installed package has its bytecode; a checkout may not.
-        compileall.compile_dir(str(ROOT / "src" / "gpulse_probe"), quiet=1)
-        stream = ["--stream", "--interval", "1"]
-        boot = bundle.command(*stream, "--until-eof", python=sys.executable)
-        exporter = ["--interval", "1", "--hostname", "127.0.0.1", "--port", "0"]
         try:
-            contestants = [
-                Contestant(
-                    "gpulse, installed", [str(Path(sys.executable).with_name("gpulse")), "probe", *stream], environment
-                ),
-                Contestant("gpulse, booted", ["sh", "-c", "exec " + boot], environment, bundle.data),
-                Contestant("nvitop-exporter", [str(PEERS / "nvitop-exporter"), *exporter], environment),
-                Contestant("bare NVML calls", [sys.executable, "-m", "bench.bare_nvml"], environment),
+            fake = FakeNvml(Path(folder))
+            sleepers += [subprocess.Popen(["sleep", "3600"]) for _ in range(PROCESSES)]
+            used = [
+                Process(sleeper.pid, gpu=number * GPUS // PROCESSES, sm=40) for number, sleeper in enumerate(sleepers)
             ]
+            fake.describe(h100_node(GPUS, used, moving=True))
+            environment = fake.environment()
+            bundle = make_bundle()
+            # An installed package has its bytecode; a checkout may not.
+            compileall.compile_dir(str(ROOT / "src" / "gpulse_probe"), quiet=1)
+            stream = ["--stream", "--interval", "1"]
+            boot = bundle.command(*stream, "--until-eof", python=sys.executable)
+            updates = bundle.command(*stream, "--updates", "--until-eof", python=sys.executable)
+            exporter = ["--interval", "1", "--hostname", "127.0.0.1", "--port", "0"]
+            # One by one, so that those that were started are stopped also when the next cannot be.
+            for name, command, feed in (
+                ("gpulse, installed", [str(Path(sys.executable).with_name("gpulse")), "probe", *stream], None),
+                ("gpulse, booted", ["sh", "-c", "exec " + boot], bundle.data),
+                ("gpulse, booted, --updates", ["sh", "-c", "exec " + updates], bundle.data),
+                ("nvitop-exporter", [str(PEERS / "nvitop-exporter"), *exporter], None),
+                ("bare NVML calls", [sys.executable, "-m", "bench.bare_nvml"], None),
+            ):
+                contestants.append(Contestant(name, command, environment, feed))
             time.sleep(12)
             began = time.monotonic()
             for contestant in contestants:
@@ -114,11 +126,11 @@ def run(seconds: float) -> list[Figure]:
             spent = time.monotonic() - began
             return [contestant.end(spent) for contestant in contestants] + [command_figure]
         finally:
-            for contestant in contestants:
-                contestant.stop()
             for sleeper in sleepers:
                 sleeper.kill()
                 sleeper.wait()
+            for contestant in contestants:
+                contestant.stop()
 
 
 def report(figures: list[Figure]) -> bool:
@@ -126,17 +138,17 @@ def report(figures: list[Figure]) -> bool:
     by_name = {figure.name: figure for figure in figures}
     ours = [figure for figure in figures if figure.name.startswith("gpulse")]
     print(f"{GPUS} GPUs, {PROCESSES} processes, one snapshot a second\n")
-    print(f"| {'program':18} | CPU ms/snapshot | of ours | PSS MB | of ours |")
+    print(f"| {'program':25} | CPU ms/snapshot | of ours | memory MB | of ours |")
     print("|---|---|---|---|---|")
     for figure in figures:
-        memory = f"{figure.pss / 1e6:6.1f} | {figure.pss / ours[0].pss:6.2f}" if figure.pss else "     – |      –"
-        print(f"| {figure.name:18} | {figure.cpu * 1e3:15.2f} | {figure.cpu / ours[0].cpu:7.2f} | {memory} |")
+        memory = f"{figure.memory / 1e6:.1f} {figure.kind} | {figure.memory / ours[0].memory:.2f}"
+        print(f"| {figure.name:25} | {figure.cpu * 1e3:.2f} | {figure.cpu / ours[0].cpu:.2f} | {memory} |")
     print()
     good = True
     for mine in ours:
         for peer, (_what, bar) in BARS.items():
             good &= _check(f"{mine.name}: CPU against {peer}", mine.cpu / by_name[peer].cpu, bar)
-        ratio = mine.pss / by_name["nvitop-exporter"].pss
+        ratio = mine.memory / by_name["nvitop-exporter"].memory
         good &= _check(f"{mine.name}: memory against nvitop-exporter", ratio, MEMORY_BAR)
     return good
 

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import hypothesis
@@ -19,12 +19,22 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "people")
 
 
 @pytest.fixture
-def fake(tmp_path: Path) -> FakeNvml:
+def make_fake(tmp_path: Path) -> Callable[..., FakeNvml]:
+    """Makes fake drivers, as FakeNvml(folder, without) does; a test is skipped where that cannot be done."""
+
+    def make(without: Sequence[str] = (), folder: Path = tmp_path) -> FakeNvml:
+        try:
+            return FakeNvml(folder, without)
+        except NoCompilerError:
+            pytest.skip("gcc is missing")
+
+    return make
+
+
+@pytest.fixture
+def fake(make_fake: Callable[..., FakeNvml]) -> FakeNvml:
     """A fake driver; programs started with its environment see the cards it describes."""
-    try:
-        return FakeNvml(tmp_path)
-    except NoCompilerError:
-        pytest.skip("gcc is missing")
+    return make_fake()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ _VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 def interpreters() -> dict[str, str]:
     """{version: path}, one for each minor version."""
     folders = [Path(folder) for folder in os.environ.get("PATH", "").split(os.pathsep) if folder]
-    folders += sorted(Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/*/bin"))
+    folders += _pyenv_folders()
     found = {f"{sys.version_info[0]}.{sys.version_info[1]}": sys.executable}
     for folder in folders:
         if folder.name == "shims":
@@ -23,6 +23,15 @@ def interpreters() -> dict[str, str]:
             if f"3.{minor}" not in found and os.access(program, os.X_OK) and _runs_as(program, f"3.{minor}"):
                 found[f"3.{minor}"] = str(program)
     return dict(sorted(found.items(), key=lambda item: int(item[0].split(".")[1])))
+
+
+def _pyenv_folders() -> list[Path]:
+    try:
+        root = Path(os.environ.get("PYENV_ROOT") or Path("~/.pyenv").expanduser())
+        return sorted(root.glob("versions/*/bin"))
+    except (OSError, RuntimeError):
+        # Somebody else's, which we may not look into, or nobody's home.
+        return []
 
 
 def _runs_as(program: Path, version: str) -> bool:

@@ -1,42 +1,63 @@
 """The probe's command line: one Snapshot, or one a tick, as JSON or as a table."""
 
+import os
 import signal
 import sys
 
-from gpulse_probe import __version__, options
+from gpulse_probe import __version__, descriptors, options
 from gpulse_probe.outlets import stream
 from gpulse_probe.sampler import Sampler
 from gpulse_probe.system import System
 
+INPUT, OUTPUT, ERRORS = range(3)
 
-def main(arguments=None, program="gpulse-probe"):
+
+def main(arguments=None, program="gpulse-probe", greeting=""):
+    """greeting: what is printed before all else, so that a hub knows where login scripts end."""
+    closed = descriptors.closed()
     chosen = options.read(sys.argv[1:] if arguments is None else arguments, program)
-    if chosen.help or chosen.version:
-        sys.stdout.write(options.HELP.format(program=program) if chosen.help else "gpulse-probe %s\n" % __version__)
+    if OUTPUT in closed:
+        # Nobody can ever read it.
         return 0
+    out = stream.Stream(OUTPUT, INPUT if chosen.until_eof else None)
+    try:
+        out.write(greeting.encode("ascii"))
+        if chosen.help or chosen.version:
+            text = options.HELP.format(program=program) if chosen.help else "gpulse-probe %s\n" % __version__
+            out.write(text.encode("ascii"))
+            return 0
+        _run(chosen, out)
+    except (KeyboardInterrupt, stream.ReaderGone):
+        return 0
+    except stream.OutputFailed as failure:
+        os.write(ERRORS, ("%s: cannot write: %s\n" % (program, failure)).encode("utf-8", "backslashreplace"))
+        return 1
+    return 0
+
+
+def _run(chosen, out):
     interval = (chosen.interval or 1.0) if chosen.stream else None
     # The default action of these would leave the device child to the driver's mercy.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
-    sampler = Sampler(System(), node=chosen.node, interval=interval, deadline=chosen.deadline)
-    out = stream.Stream(sys.stdout.fileno(), sys.stdin.fileno() if chosen.until_eof else None)
+    sampler = Sampler(System(), node=chosen.node, interval=interval, deadline=chosen.deadline, updates=chosen.updates)
     try:
         render = _table(sampler, chosen.stream) if chosen.pretty else lambda: sampler.line() + b"\n"
         if chosen.stream:
             stream.run(render, out, interval)
         else:
             out.write(render())
-    except (KeyboardInterrupt, stream.ReaderGone):
-        return 0
     finally:
+        # A second signal must not keep it from cleaning up.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
         sampler.close()
-    return 0
 
 
 def _table(sampler, live):
     from gpulse_probe.outlets.table import Table
 
-    return Table(sampler.line, live).render
+    return Table(sampler.line, live, OUTPUT).render
 
 
 def _end(_number, _frame):

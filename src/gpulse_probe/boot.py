@@ -62,9 +62,7 @@ def start(archive, arguments):
     sys.meta_path.insert(0, Importer(entries(archive)))
     from gpulse_probe.__main__ import main
 
-    sys.stdout.write("\n" + START_MARKER + "\n")
-    sys.stdout.flush()
-    return main(arguments)
+    return main(arguments, greeting="\n" + START_MARKER + "\n")
 
 
 if "b" in globals():

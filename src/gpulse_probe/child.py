@@ -30,9 +30,7 @@ class Child:
     def __init__(self, answer):
         request_out, request_in = os.pipe()
         answer_out, answer_in = os.pipe()
-        # Frozen objects are not touched by the collector, so the child shares their memory with the parent.
-        # Python 3.6 cannot.
-        getattr(gc, "freeze", bool)()
+        _freeze_once()
         self.pid = os.fork()
         if self.pid == 0:
             _serve(answer, request_out, answer_in)
@@ -94,6 +92,19 @@ class Child:
         if self._alive:
             os.waitpid(self.pid, 0)
             self._alive = False
+
+
+_frozen = []
+
+
+def _freeze_once():
+    """Frozen objects are not touched by the collector, so children share their memory with the parent.
+
+    Once, because what is garbage at the time stays for ever. Python 3.6 cannot.
+    """
+    if not _frozen:
+        _frozen.append(True)
+        getattr(gc, "freeze", bool)()
 
 
 def _serve(answer, requests, answers):

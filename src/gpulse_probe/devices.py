@@ -4,44 +4,73 @@ The answer is JSON made ready for the wire, so that the parent need not take it 
 """
 
 import json
-import signal
+import os
 
 from gpulse_probe.tick import Tick
 
 _TRY_NVML_AGAIN_SECONDS = 60.0
 _PCI_DISPLAY_CLASS = "0x03"
 _PCI_NVIDIA = "0x10de"
-_SET_PARENT_DEATH_SIGNAL = 1
+_NOTHING_TO_READ_WITH = "there is an NVIDIA GPU but nothing to read it with: install "
+_NO_BINDING = _NOTHING_TO_READ_WITH + "the Python package nvidia-ml-py, or the nvidia-smi of the NVIDIA driver"
+_NO_LIBRARY = _NOTHING_TO_READ_WITH + "the NVIDIA driver (libnvidia-ml.so.1, nvidia-smi), or give it to the container"
 
 encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Devices:
-    def __init__(self, system, page):
+    def __init__(self, system, page, parent_pid=None):
         # Loaded in the child, so that the parent does not hold it too.
         from gpulse_probe.collectors.processes import Processes
 
         self._system = system
         self._page = page
+        self._parent_pid = os.getppid() if parent_pid is None else parent_pid
         self._processes = Processes(system, mark=self._note)
         self._hung_before = frozenset()
+        self._events = {}
         self._nvml = None
         self._nvml_due = 0.0
+        # Why NVML is not used: a text; "" where there is simply nothing to monitor; None where it is.
         self._why_not_nvml = None
+        self._missing = None
         self._smi = None
+        self._card_looked_for = None
+        self._has_card = False
+        self._columns = None
         self._restart = False
 
     def answer(self, request=b""):
         """One sample as five lines of JSON: head, gpus, processes, reports, collectors.
 
-        The request has what earlier children hung in, a line each.
-        The head has gpu_source, age_seconds (of the GPU data) and restart (the child wants to be replaced).
+        The request is a dictionary as JSON: hung (what earlier children hung in), xid_events (what they learnt of),
+        updates (columns of what changed will do) and full (they will not, this time); all may be missing.
+        The head has gpu_source, age_seconds (of the GPU data), restart (the child wants to be replaced), xid_events
+        and update: then the second line has columns instead of gpus, and the third has nothing.
         """
-        now = self._system.monotonic()
-        self._hung_before = frozenset(request.decode("utf-8").split("\n"))
+        wanted = json.loads(request.decode("ascii")) if request else {}
+        self._hung_before = frozenset(wanted.get("hung", ()))
+        self._events = wanted.get("xid_events") or self._events
         tick = Tick()
         head = {}
-        records, uses = [], []
+        records, processes = self._collect(tick, head)
+        if self._restart:
+            head["restart"] = True
+        if self._nvml is not None:
+            self._events = self._nvml.xid_events()
+        if self._events:
+            head["xid_events"] = self._events
+        if wanted.get("updates"):
+            columns = self._changes(head.get("gpu_source"), records, processes)
+            if columns is not None and not wanted.get("full"):
+                head["update"] = True
+                records, processes = columns, None
+        lines = (head, records, processes, tick.reports, tick.collectors)
+        return "\n".join(map(encode, lines)).encode("ascii")
+
+    def _collect(self, tick, head):
+        """The GPUs and their processes, each None where they are unknown."""
+        now = self._system.monotonic()
         if self._nvml is None and now >= self._nvml_due:
             self._nvml_due = now + _TRY_NVML_AGAIN_SECONDS
             if self._why_not_nvml:
@@ -54,18 +83,18 @@ class Devices:
             head["gpu_source"] = "nvml"
         else:
             found = tick.run("nvidia_smi", self._collect_smi, now, head)
-        if found is not None:
-            records, uses = found
-        elif tick.reports:
-            records = None
-        processes = None
-        if records is not None:
-            listed_at = now - head.get("age_seconds", 0.0)
-            processes = tick.run("processes", self._collect_processes, now, uses, listed_at)
-        if self._restart:
-            head["restart"] = True
-        lines = (head, records, processes, tick.reports, tick.collectors)
-        return "\n".join(map(encode, lines)).encode("ascii")
+        if found is None and tick.reports:
+            return None, None
+        records, uses = found or ([], [])
+        listed_at = now - head.get("age_seconds", 0.0)
+        return records, tick.run("processes", self._collect_processes, uses, listed_at)
+
+    def _changes(self, source, records, processes):
+        if self._columns is None:
+            from gpulse_probe.columns import Columns
+
+            self._columns = Columns()
+        return self._columns.changes(source, records, processes)
 
     def _note(self, text):
         """Note what is about to be done; False where an earlier child hung in it."""
@@ -74,20 +103,26 @@ class Devices:
 
     def _start_nvml(self):
         """Try NVML; why it cannot be used, as a text, "" where there is simply none."""
+        self._missing = None
         try:
             from gpulse_probe.collectors.nvidia_nvml import NvidiaNvml
             from gpulse_probe.nvidia.library import NO_DRIVER, NO_LIBRARY, Refused
         except ModuleNotFoundError as error:
             if error.name != "pynvml":
                 raise
+            self._missing = _NO_BINDING
             return ""
         except ImportError as error:
             return str(error)
-        _die_with_parent()
+        # NVML has loaded ctypes anyway. A child stuck in the driver must not outlive a probe that was killed.
+        from gpulse_probe.parent_death import end_with
+
+        end_with(self._parent_pid)
         try:
-            self._nvml = NvidiaNvml(self._system, self._page)
+            self._nvml = NvidiaNvml(self._system, self._page, self._events)
         except Refused as refusal:
             if refusal.code == NO_LIBRARY:
+                self._missing = _NO_LIBRARY
                 return ""
             if refusal.code == NO_DRIVER and not self._has_nvidia_card():
                 return ""
@@ -95,6 +130,8 @@ class Devices:
         return None
 
     def _has_nvidia_card(self):
+        if self._system.exists("/proc/driver/nvidia"):
+            return True
         folder = "/sys/bus/pci/devices/"
         return any(
             (self._system.read_line(folder + place + "/class") or "").startswith(_PCI_DISPLAY_CLASS)
@@ -116,35 +153,36 @@ class Devices:
             # The XML parser is loaded on the few nodes that need it only.
             from gpulse_probe.collectors.nvidia_smi import NvidiaSmi
 
-            self._smi = NvidiaSmi(self._system)
+            self._smi = NvidiaSmi(self._system, self._page)
         self._page.note("nvidia-smi")
         if self._why_not_nvml:
             report("NVML: %s" % self._why_not_nvml)
         reading = self._smi.collect(now, report)
+        if reading is None and self._missing:
+            if self._card_looked_for != self._nvml_due:
+                self._card_looked_for = self._nvml_due
+                self._has_card = self._has_nvidia_card()
+            if self._has_card:
+                report(self._missing)
         if reading is None or reading.gpus is None:
             return None
         head["gpu_source"] = "nvidia-smi"
         head["age_seconds"] = reading.age_seconds
         return reading.gpus, reading.uses
 
-    def _collect_processes(self, now, uses, listed_at, report):
-        return self._processes.collect(now, report, uses, listed_at)
-
-
-def _die_with_parent():
-    """A child stuck in the driver must not outlive a probe that was killed. NVML has loaded ctypes anyway."""
-    import ctypes
-
-    ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    def _collect_processes(self, uses, listed_at, report):
+        # By now: the driver may have taken its time, and processes end meanwhile.
+        return self._processes.collect(self._system.monotonic(), report, uses, listed_at)
 
 
 def answers(system, page):
     """The function a device child runs. The driver's library is loaded in the child, at its first request."""
     devices = []
+    parent_pid = os.getpid()
 
     def answer(request):
         if not devices:
-            devices.append(Devices(system, page))
+            devices.append(Devices(system, page, parent_pid))
         return devices[0].answer(request)
 
     return answer

@@ -41,9 +41,9 @@ _ADDRESS = re.compile(
 )
 
 # Only a text with one of these can hold a name that judge() knows, and most arguments hold none.
-_HINT = re.compile(r"pass|pwd|token|secret|key|auth|cred|bearer|jwt|cookie|sig|netrc", re.IGNORECASE)
+_HINT = re.compile(r"pass|pw|token|secret|key|auth|cred|bearer|jwt|cookie|sig|netrc", re.IGNORECASE)
 _NAME = re.compile(
-    r"(?<![\w.\-])(?=[\w.\-]*(?i:pass|pwd|token|secret|key|auth|cred|bearer|jwt|cookie|sig|netrc))"
+    r"(?<![\w.\-])(?=[\w.\-]*(?i:pass|pw|token|secret|key|auth|cred|bearer|jwt|cookie|sig|netrc))"
     r"(-*)([\w.\-]+)(\\?[\"']|)(\]?\s*=\s*|\]?\s*:(?!//)\s*|,\s*(?=[\"'])|\s+)"
 )
 _SCHEME = re.compile(r"(?:Bearer|Basic|Token|Digest|ApiKey|AWS4-HMAC-SHA256)\s+", re.IGNORECASE)

@@ -1,5 +1,6 @@
 """The probe's options, read by hand: argparse would cost every node half a megabyte."""
 
+import os
 import sys
 
 SHORTEST_SECONDS = 0.05
@@ -13,6 +14,7 @@ Read this node and print what was seen.
   --once              print one snapshot and end (the default)
   --stream            print a snapshot every interval
   --pretty            a table for people instead of JSON
+  --updates           with --stream: what changed, and whole snapshots now and then
   --interval SECONDS  time between snapshots (default 1)
   --deadline SECONDS  give up on a device call after so long (default 5)
   --node NAME         name of this node (default: its host name)
@@ -20,7 +22,7 @@ Read this node and print what was seen.
   --version           print the version
   --help              print this text
 """
-_SWITCHES = ("once", "stream", "pretty", "until-eof", "version", "help")
+_SWITCHES = ("once", "stream", "pretty", "updates", "until-eof", "version", "help")
 _WITH_VALUE = ("interval", "deadline", "node")
 
 
@@ -29,7 +31,7 @@ class UsageError(Exception):
 
 
 class Options:
-    """once, stream, pretty, until_eof, version, help: bool; interval, deadline: seconds or None; node: name or None."""
+    """The switches, by their names with _ for -: bool; interval, deadline: seconds or None; node: name or None."""
 
     def __init__(self, arguments):
         for name in _SWITCHES:
@@ -42,6 +44,8 @@ class Options:
             raise UsageError("--once and --stream exclude each other")
         if self.interval is not None and not self.stream:
             raise UsageError("--interval goes with --stream")
+        if self.updates and (self.pretty or not self.stream):
+            raise UsageError("--updates goes with --stream, without --pretty")
 
     def _take(self, remaining):
         word = remaining.pop(0)
@@ -79,5 +83,6 @@ def read(arguments, program):
     try:
         return Options(arguments)
     except UsageError as error:
-        sys.stderr.write("%s: %s; see %s --help\n" % (program, error, program))
+        # Not by sys.stderr, which is None where it was closed.
+        os.write(2, ("%s: %s; see %s --help\n" % (program, error, program)).encode("utf-8", "backslashreplace"))
         sys.exit(2)

@@ -1,8 +1,11 @@
-"""A page of memory shared with a child: it notes there what it is about to do, the parent reads it when it hangs."""
+"""A page of memory shared with children: they note there what they are about to do, for when they hang."""
 
 import mmap
+import struct
 
 _SIZE = 96
+# The pid and start of a command that may be stuck in the driver, behind the note.
+_COMMAND = struct.Struct("=QQ")
 
 
 class Page:
@@ -23,3 +26,11 @@ class Page:
     def read(self):
         """What was noted last."""
         return self.memory[:_SIZE].rstrip(b"\0").decode("utf-8", "replace")
+
+    def set_command(self, pid, start):
+        """Keep a command that was started, beyond the life of the child that started it; 0, 0: there is none."""
+        _COMMAND.pack_into(self.memory, _SIZE, pid, start)
+
+    def command(self):
+        """(pid, start) as set last."""
+        return _COMMAND.unpack_from(self.memory, _SIZE)

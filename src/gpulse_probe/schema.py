@@ -34,7 +34,7 @@ PROBE = (
     Field("version", "str", "", "fact", "version of the probe"),
     Field("python", "str", "", "fact", "version of the Python that runs it"),
     Field("interval_seconds", "float", "seconds", "fact", "time between two snapshots; absent: a single one"),
-    Field("gpu_source", "str", "", "fact", "where gpus come from: nvml or nvidia-smi; absent: no GPU was found"),
+    Field("gpu_source", "str", "", "fact", "who was asked for gpus: nvml or nvidia-smi; absent: the node has neither"),
     Field("collectors", "[Collector]", "", "part", "what each collector took and how it ended"),
 )
 
@@ -135,7 +135,13 @@ GPU = (
     Field("persistence", "bool", "", "fact", "the driver stays loaded while nobody uses the card"),
     Field("fault", "str", "", "value", "why the whole card cannot be read, such as GPU is lost"),
     Field("memory_total_bytes", "int", "bytes", "fact", "memory of the device"),
-    Field("memory_used_bytes", "int", "bytes", "value", "memory in use, without what the driver keeps for itself"),
+    Field(
+        "memory_used_bytes",
+        "int",
+        "bytes",
+        "value",
+        "memory in use, without what the driver keeps for itself; drivers before 510 cannot tell that apart",
+    ),
     Field("memory_reserved_bytes", "int", "bytes", "value", "memory the driver keeps for itself"),
     Field("utilization_ratio", "float", "ratio", "value", "share of time in which any kernel ran"),
     Field("memory_utilization_ratio", "float", "ratio", "value", "share of time in which memory was read or written"),
@@ -153,7 +159,7 @@ GPU = (
     Field("temperature_slowdown_celsius", "int", "°C", "fact", "temperature at which the card slows itself down"),
     Field("temperature_shutdown_celsius", "int", "°C", "fact", "temperature at which the card switches itself off"),
     Field("fan_ratio", "float", "ratio", "value", "intended fan speed, of the fastest; may pass 1"),
-    Field("power_watts", "float", "watts", "value", "power drawn now"),
+    Field("power_watts", "float", "watts", "value", "power drawn; from Ampere on the mean of a second, but on GA100"),
     Field("power_limit_watts", "float", "watts", "fact", "power limit in force"),
     Field("power_limit_default_watts", "float", "watts", "fact", "power limit as delivered"),
     Field("power_limit_max_watts", "float", "watts", "fact", "highest power limit that can be set"),
@@ -258,6 +264,20 @@ REPORT = (
     Field("message", "str", "", "value", "what could not be read, why, and what to do"),
 )
 
+# A line of `--stream --updates`, between two Snapshots. Its host, gpus, processes and uses have the names of those
+# records' fields, but only of those that changed; in the last three a name has a list of values, one for each.
+UPDATE = (
+    Field("update", "int", "", "fact", "seq of the last Snapshot: the one this is about"),
+    Field("seq", "int", "", "counter", "number of the line since the probe started; Snapshots count too"),
+    Field("time", "float", "seconds since 1970 UTC", "value", "when it was taken, by the node's clock"),
+    Field("devices_age_seconds", "float", "seconds", "value", "how old gpus and processes are; absent: read just now"),
+    Field("host", "Host", "", "part", "fields that changed, lists as a whole; null: no longer known"),
+    Field("gpus", "Gpu", "", "part", "fields that changed, each with a value for each GPU of the Snapshot"),
+    Field("processes", "Process", "", "part", "the same for each process of the Snapshot"),
+    Field("uses", "GpuUse", "", "part", "the same for what each process holds on each GPU, all in one row"),
+    Field("reports", "[Report]", "", "part", "what could not be read, and why: all of it; absent: nothing"),
+)
+
 RECORDS = OrderedDict(
     (
         ("Snapshot", SNAPSHOT),
@@ -272,6 +292,7 @@ RECORDS = OrderedDict(
         ("Process", PROCESS),
         ("GpuUse", GPU_USE),
         ("Report", REPORT),
+        ("Update", UPDATE),
     )
 )
 

@@ -97,7 +97,7 @@ def _judge(name):
 
 
 def _is_pass(words):
-    return words[-1] == "pass" and (len(words) == 1 or words[-2] in _PASS_OWNERS)
+    return words[-1] in ("pass", "pw") and (len(words) == 1 or words[-2] in _PASS_OWNERS)
 
 
 def _is_token(words, name):

@@ -5,11 +5,11 @@ is gone its process group and session still carry its pid, which the kernel give
 """
 
 from gpulse_probe.proc_pid import parse_pids, parse_stat
+from gpulse_probe.system import DEAD
 
 _SCAN_SECONDS = 30.0
 _SCAN_PROCESSES = 20000
 _REMEMBERED = 256
-_DEAD = ("Z", "X", "x")
 
 
 class Survivors:
@@ -66,7 +66,7 @@ class Survivors:
             stat = parse_stat(self._system.read_bytes("/proc/%d/stat" % pid))
         except OSError:
             return None
-        return None if stat is None or stat.state in _DEAD else stat
+        return None if stat is None or stat.state in DEAD else stat
 
     def _start(self, pid):
         stat = self._stat(pid)

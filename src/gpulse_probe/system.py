@@ -14,6 +14,8 @@ from collections import namedtuple
 
 Space = namedtuple("Space", "total_bytes free_bytes available_bytes")
 
+# The kernel's letters for a process that has ended and waits for its parent to notice.
+DEAD = ("Z", "X", "x")
 # The namespace the kernel starts with always has this number (PROC_PID_INIT_INO).
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
 
@@ -102,14 +104,28 @@ class System:
                 return candidate
         return None
 
-    def run(self, command, seconds):
-        """Run a command to its end: its exit code and stdout. DeadlinePassed after so many seconds."""
+    def run(self, command, seconds, page):
+        """Run a command to its end: its exit code and stdout. DeadlinePassed after so many seconds.
+
+        page: where a command that cannot be ended is remembered.
+        """
         if self._commands is None:
             # Most probes never run a command; what it takes to run one is 1 MB.
             from gpulse_probe.commands import Commands
 
-            self._commands = Commands()
-        return self._commands.run(command, seconds)
+            self._commands = Commands(self.process_start)
+        return self._commands.run(command, seconds, page)
+
+    def process_start(self, pid):
+        """When a living process of this machine was started, in ticks since boot; None where there is none."""
+        from gpulse_probe.proc_pid import parse_stat
+
+        try:
+            with open("/proc/%d/stat" % pid, "rb") as file:
+                stat = parse_stat(file.read())
+        except OSError:
+            return None
+        return None if stat is None or stat.state in DEAD else stat.start_ticks
 
     def process_exists(self, pid):
         """Whether the kernel knows the pid, even where /proc hides it; None where this cannot be told.

@@ -1,5 +1,6 @@
 """Keeps the device child going: notices when it hangs or ends, lets go of it, and starts another after a pause."""
 
+import json
 import time
 
 from gpulse_probe.child import Child, ChildEnded
@@ -7,7 +8,9 @@ from gpulse_probe.child import Child, ChildEnded
 DEADLINE_SECONDS = 5.0
 # The driver may take this long to wake the cards of a big node when nobody keeps it loaded.
 SLOW_DEADLINE_SECONDS = 30.0
-_SLOW_NOTES = ("nvmlInit_v2", "nvidia-smi")
+# With another deadline than the default, what may take long is given so many times as much, but not more than that.
+_SLOW_FACTOR = 6
+_SLOW_CALLS = ("nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2", "nvidia-smi")
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 60.0
 # What children hung in is remembered so long, for those that can do without it.
@@ -21,9 +24,10 @@ class Watchdog:
 
     def __init__(self, answer, page, deadline=DEADLINE_SECONDS, start_child=Child, clock=time.monotonic):
         """`answer` is what the child runs, `page` where it notes what it is about to do."""
+        self.deadline = deadline
+        self._slow_deadline = max(deadline, min(SLOW_DEADLINE_SECONDS, _SLOW_FACTOR * deadline))
         self._answer = answer
         self._page = page
-        self._deadline = deadline
         self._start_child = start_child
         self._clock = clock
         self._child = None
@@ -37,12 +41,14 @@ class Watchdog:
         self._doing = ""
         self._ended = None
         self._hung_in = {}
-        self._restarted_for = None
-        self.sample = None
-        self.sample_asked_at = None
+        self._samples = []
+        self._answered = False
 
-    def ask(self):
-        """Set the child to work. An answer that came too late for an earlier tick is taken first."""
+    def ask(self, wanted=None):
+        """Set the child to work. An answer that came too late for an earlier tick is taken first.
+
+        wanted: a dictionary for the child. What earlier ones hung in is added to it.
+        """
         self._bury()
         self.wait(0.0)
         now = self._clock()
@@ -50,15 +56,18 @@ class Watchdog:
             self._child = self._start_child(self._answer)
         if self._child is None or self._asked_at is not None:
             return
+        request = dict(wanted or {})
+        if self._hung_in:
+            request["hung"] = list(self._hung_in)
         self._page.note("")
         self._asked_at, self._note, self._note_since = now, None, now
         try:
-            self._child.ask("\n".join(self._hung_in).encode("utf-8"))
+            self._child.ask(json.dumps(request).encode("ascii") if request else b"")
         except ChildEnded as ended:
             self._child_ended(ended)
 
     def wait(self, seconds):
-        """Wait so long for the answer; it is then in `sample`, and when it was asked for in `sample_asked_at`."""
+        """Wait so long for the answer, which take() then gives."""
         end = self._clock() + seconds
         while self._child is not None and self._asked_at is not None:
             try:
@@ -67,7 +76,8 @@ class Watchdog:
                 self._child_ended(ended)
                 return
             if answer is not None:
-                self.sample, self.sample_asked_at = answer, self._asked_at
+                self._samples.append((answer, self._asked_at))
+                self._answered = True
                 self._asked_at = self._silent_since = self._ended = None
                 self._pause = _FIRST_PAUSE_SECONDS
                 return
@@ -75,42 +85,63 @@ class Watchdog:
             if self._clock() >= end:
                 return
 
+    def take(self):
+        """The samples that came since they were last taken, each with the moment it was asked for."""
+        samples, self._samples = self._samples, []
+        return samples
+
     def restart(self):
-        """Replace the child that gave the last sample: it asked for it. Once for each sample."""
-        if self._child is not None and self._restarted_for is not self.sample:
+        """Replace the child: it asked for it."""
+        if self._child is not None:
             self._let_go(self._clock())
-        self._restarted_for = self.sample
+
+    @property
+    def answered(self):
+        """Whether there ever was a sample."""
+        return self._answered
 
     @property
     def lost(self):
         """Whether the last sample says nothing about now."""
-        return self.sample is None or self._silent_since is not None
+        return not self._answered or self._silent_since is not None
+
+    @property
+    def waiting(self):
+        """Whether the child does something that may take long, and is still given time for it."""
+        return self._asked_at is not None and _is_slow(self._note)
+
+    @property
+    def overdue(self):
+        """Whether an answer should have been there long ago."""
+        return self._silent_since is not None or self._waited() >= self.deadline
 
     def complaint(self):
         """What is wrong, in words; None while answers come in time."""
-        if self._silent_since is None:
+        if not self.overdue:
             return None
         if self._ended:
             text = self._ended
         else:
-            gpu, separator, call = self._doing.partition(": ")
-            if not separator:
-                gpu, call = "", self._doing
-            who = "NVML" if call.startswith("nvml") else "the node"
-            seconds = self._clock() - self._silent_since
-            text = "%s%s has not answered for %d s (%s)" % (gpu + separator, who, seconds, call or "starting")
+            waits = self._silent_since is None
+            gpu, call = _parted(self._note if waits else self._doing)
+            who = "NVML" if call.startswith("nvml") else "nvidia-smi" if call == "nvidia-smi" else "the node"
+            seconds = self._clock() - (self._note_since if waits else self._silent_since)
+            text = "%s%s has not answered for %d s (%s)" % (gpu, who, seconds, call or "starting")
         if len(self._abandoned) >= MOST_ABANDONED:
             text += "; %d readers are stuck in the driver and cannot be ended, reboot the node" % len(self._abandoned)
         return text
 
     def close(self):
         """Let go of everything, and wait a moment for what was killed to end."""
-        if self._child is not None:
-            self._let_go(self._clock())
+        self.restart()
         end = time.monotonic() + 0.5
         while self._abandoned and time.monotonic() < end:
             self._bury()
             time.sleep(0.005)
+
+    def _waited(self):
+        """How long the child has been at something that may take long."""
+        return self._clock() - self._note_since if self.waiting else 0.0
 
     def _look_at_note(self):
         """A call is given its deadline, not the whole sample: a slow node is not a hung one."""
@@ -120,13 +151,15 @@ class Watchdog:
             self._note_since = self._asked_at if self._note is None else now
             self._note = note
         quiet = now - self._note_since
-        if quiet < self._deadline:
+        if quiet < self.deadline:
             return
-        self._silent_since = self._silent_since or self._note_since
-        self._doing, self._ended = note or self._doing, None
-        if note:
-            self._hung_in[note] = now
-        if quiet >= (SLOW_DEADLINE_SECONDS if note in _SLOW_NOTES else self._deadline):
+        if self._silent_since is not None:
+            self._doing, self._ended = note or self._doing, None
+        if quiet >= (self._slow_deadline if _is_slow(note) else self.deadline):
+            self._silent_since = self._silent_since or self._note_since
+            self._doing, self._ended = note or self._doing, None
+            if note:
+                self._hung_in[note] = now
             self._let_go(now)
 
     def _child_ended(self, ended):
@@ -148,3 +181,13 @@ class Watchdog:
         self._abandoned = [child for child in self._abandoned if not child.gone()]
         forget = self._clock() - _REMEMBER_SECONDS
         self._hung_in = {note: since for note, since in self._hung_in.items() if since > forget}
+
+
+def _parted(note):
+    """Which GPU a note is about, as a text to begin with, and the call."""
+    gpu, separator, call = note.partition(": ")
+    return (gpu + separator, call) if separator else ("", note)
+
+
+def _is_slow(note):
+    return note is not None and _parted(note)[1] in _SLOW_CALLS

@@ -33,6 +33,14 @@ def without_gpus():
     return {**os.environ, "PATH": "/nonexistent", "LD_LIBRARY_PATH": ""}
 
 
+def test_interpreters_of_somebody_else_are_left_alone(monkeypatch):
+    def refuse(*_arguments):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "glob", refuse)
+    assert sys.executable in interpreters.__wrapped__().values()
+
+
 def test_no_gpu_is_not_an_error():
     code, out, err = run(GPULSE, "probe", "--once", environment=without_gpus())
     assert (code, err) == (0, "")
@@ -121,6 +129,8 @@ def test_pretty_table_survives_an_ascii_terminal(fake):
     code, out, err = run(GPULSE, "probe", "--pretty", environment=environment)
     assert (code, err) == (0, "")
     assert "NVIDIA H100" in out
+    assert "####......" in out
+    assert "?" not in out
 
 
 def test_live_table_on_a_terminal(fake):
@@ -162,6 +172,8 @@ def test_help_and_version():
         (["--stream", "--interval", "0"], "--interval: '0' is not a number of seconds from 0.05 to 86400"),
         (["--stream", "--interval", "nan"], "--interval: 'nan' is not a number of seconds from 0.05 to 86400"),
         (["--pretty=yes"], "--pretty takes no value"),
+        (["--updates"], "--updates goes with --stream, without --pretty"),
+        (["--stream", "--updates", "--pretty"], "--updates goes with --stream, without --pretty"),
     ],
 )
 def test_wrong_options_are_named(arguments, message):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.measure import anonymous_bytes
 from tests.fake_nvml import Process, h100_node
 from tests.probe.running import RunningProbe, children, messages, once
 
@@ -170,8 +171,9 @@ def test_hang_at_the_first_call(fake):
     fake.describe("fault nvmlInit* hang\n" + h100_node(1))
     began = time.monotonic()
     snapshot = once(fake.environment(), "--deadline", "1")
-    assert time.monotonic() - began < 8
-    assert messages(snapshot) == ["NVML has not answered for 1 s (nvmlInit_v2)"]
+    # What may take long is given six times the deadline, but not for ever.
+    assert 5.5 < time.monotonic() - began < 8
+    assert messages(snapshot) == ["NVML has not answered for 6 s (nvmlInit_v2)"]
     assert "gpus" not in snapshot
     assert snapshot["host"]["cpu_threads"] >= 1
 
@@ -183,13 +185,17 @@ def test_many_hangs_leave_nothing_behind(fake):
         probe.next()
         pid = probe.process.pid
         before = len(list(Path(f"/proc/{pid}/fd").iterdir()))
-        for _ in range(3):
+        memory = []
+        for _ in range(5):
             fake.describe(with_fault("nvmlDeviceGetMemoryInfo_v2 hang", 1))
             probe.until(lambda taken: taken["reports"])
             fake.describe(h100_node(1))
             probe.until(lambda taken: not taken["reports"])
+            memory.append(anonymous_bytes([pid]))
         assert len(list(Path(f"/proc/{pid}/fd").iterdir())) == before
         assert len(children(pid)) == 1
+        # The first hang brings what was not needed before.
+        assert memory[-1] - memory[0] <= 50_000, memory
 
 
 def test_killed_probe_leaves_no_child_in_the_driver(fake):

@@ -7,7 +7,7 @@ from pathlib import Path
 import gpulse_probe
 from gpulse_probe.nvidia.names import NUMBERS, STRUCTURES
 from tests.conform import conforms
-from tests.fake_nvml import FakeNvml, Process, a100_mig_node, h100_node, rtx3090_node
+from tests.fake_nvml import Process, a100_mig_node, h100_node, rtx3090_node
 from tests.probe.running import RunningProbe, once
 
 GIB = 1 << 30
@@ -194,10 +194,9 @@ def test_xid_events_have_a_time(fake):
         assert [one["xid"] for one in events] == [31] * 10
 
 
-def test_old_driver_without_the_newer_functions(tmp_path, pids):
-    old = FakeNvml(
-        tmp_path,
-        without=[
+def test_old_driver_without_the_newer_functions(make_fake, pids):
+    old = make_fake(
+        [
             "nvmlDeviceGetMemoryInfo_v2",
             "nvmlDeviceGetCurrentClocksEventReasons",
             "nvmlDeviceGetFieldValues",

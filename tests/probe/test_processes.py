@@ -48,11 +48,17 @@ class Spied(System):
     def process_exists(self, pid: int) -> Any:
         return super().process_exists(pid) if self.exists_answer == "ask" else self.exists_answer
 
+    def owner(self, path: str) -> int:
+        if self.hidden(path):
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return super().owner(path)
+
 
 def test_a_recorded_node_is_read_as_it_was() -> None:
     collector = Processes(System(str(RECORDED / "node")))
     uses = [use(pid, memory_bytes=pid * 1024) for pid in (9999, 4242, 5000, 6000, 7000)]
-    records = collector.collect(0.0, never, uses)
+    collector.collect(0.0, never, uses)
+    records = collector.collect(1.0, never, uses)
     assert records == json.loads((RECORDED / "node" / "expected.json").read_text())
     assert all(set(record) <= FIELDS for record in records)
 
@@ -119,6 +125,9 @@ def test_a_vanished_process_keeps_what_was_known_of_it(tmp_path: Path) -> None:
     collector = Processes(System(str(root)))
     collector.collect(0.0, never, [use(4242)])
     remove(root / "proc" / "4242")
+    (record,) = collector.collect(0.5, never, [use(4242, memory_bytes=3)])
+    assert "vanished" not in record
+    assert record["command"].startswith("python train.py")
     (record,) = collector.collect(1.0, never, [use(4242, memory_bytes=3)])
     assert record == {
         "pid": 4242,
@@ -157,7 +166,22 @@ def test_a_process_that_ended_after_an_old_listing_is_left_out(tmp_path: Path) -
     collector.collect(12.0, never, [use(4242)], listed_at=10.0)
     remove(root / "proc" / "4242")
     assert collector.collect(13.0, never, [use(4242)], listed_at=10.0) == []
-    assert collector.collect(15.0, never, [use(4242)], listed_at=15.0)[0]["vanished"] is True
+    (record,) = collector.collect(15.0, never, [use(4242)], listed_at=15.0)
+    assert "vanished" not in record
+
+
+def test_vanished_is_what_the_driver_lists_again_after_it_was_found_gone(tmp_path: Path) -> None:
+    """A process that ends while the driver is read is in its list, and gone when we look: it did not vanish."""
+    root = copied(tmp_path)
+    collector = Processes(System(str(root)))
+    collector.collect(10.0, never, [use(4242)], listed_at=9.5)
+    remove(root / "proc" / "4242")
+    for now in (20.4, 21.0, 22.0):
+        # The same list, looked at again and again.
+        (record,) = collector.collect(now, never, [use(4242)], listed_at=20.0)
+        assert "vanished" not in record
+    (record,) = collector.collect(25.4, never, [use(4242)], listed_at=25.0)
+    assert record["vanished"] is True
 
 
 def test_the_processes_of_others_are_unknown_where_they_are_hidden() -> None:
@@ -169,6 +193,16 @@ def test_the_processes_of_others_are_unknown_where_they_are_hidden() -> None:
     assert records[2]["user"] == "root"
     assert len(reports) == 1
     assert reports[0].startswith("2 processes of other users are hidden (/proc is mounted with hidepid)")
+
+
+def test_hidepid_1_still_tells_whose_a_process_is() -> None:
+    """Its files cannot be read, its folder can be seen."""
+    reports: list[str] = []
+    system = Spied(str(RECORDED / "node"), lambda path: path.startswith("/proc/4242/"), exists=True)
+    (record,) = Processes(system).collect(0.0, reports.append, [use(4242)])
+    owner = (RECORDED / "node" / "proc" / "4242").stat().st_uid
+    assert (record["uid"], record["user"]) == (owner, System(str(RECORDED / "node")).user_name(owner) or str(owner))
+    assert len(reports) == 1
 
 
 def test_pids_of_another_namespace_are_unknown_but_not_vanished() -> None:

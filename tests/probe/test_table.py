@@ -2,12 +2,14 @@
 
 import copy
 import re
+import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpulse_probe.outlets.table import draw, duration, size
+from gpulse_probe.outlets.cells import in_ascii
+from gpulse_probe.outlets.table import draw, duration, size, terminal_size
 
 GIB = 1 << 30
 SNAPSHOT = {
@@ -95,12 +97,85 @@ def test_columns_stand_under_their_titles():
     assert row[title.index("USED BY") :] == "alice 39G"
 
 
-@pytest.mark.parametrize("width", [40, 80, 120])
+def columns(line):
+    """What a terminal needs for a line, by the book."""
+    widths = {"W": 2, "F": 2}
+    marks = ("Mn", "Me", "Cf")
+    return sum(widths.get(unicodedata.east_asian_width(c), 1) for c in line if unicodedata.category(c) not in marks)
+
+
+@pytest.mark.parametrize("width", [1, 2, 40, 80, 120])
 @pytest.mark.parametrize("colour", [True, False])
 def test_fits_its_width(width, colour):
     text = draw(SNAPSHOT, EARLIER, width, colour)
-    assert all(len(visible(line)) <= width for line in text.split("\n"))
-    assert ("\x1b[" in text) == colour
+    assert all(columns(visible(line)) <= width for line in text.split("\n"))
+    assert ("\x1b[" in text) == (colour and width > 1)
+
+
+def named(text):
+    """A snapshot in which every text that comes from outside is this one."""
+    snapshot = copy.deepcopy(SNAPSHOT)
+    host = snapshot["host"]
+    snapshot["node"] = host["os"] = host["kernel"] = host["cpu_model"] = text
+    host["disks"][0].update(mount=text, kind=text)
+    host["networks"][0].update(interface=text, addresses=[text])
+    for gpu in snapshot["gpus"]:
+        gpu.update({name: text for name in ("name", "mig_profile", "fault") if name in gpu})
+    snapshot["processes"][0].update(user=text, command=text)
+    snapshot["reports"][0].update(collector=text, message=text)
+    return snapshot
+
+
+ODD = st.text(st.sampled_from("a \x1b[]0;m2J\x07\n\r\x9b\u202e\ud800\udcff日本語Ａe\u0301\u200b░█"), max_size=60)
+
+
+@given(text=ODD, width=st.integers(1, 200), colour=st.booleans())
+def test_no_text_reaches_the_terminal_as_it_is(text, width, colour):
+    """Neither control characters nor wide ones break the table, and none makes it run for ever."""
+    drawn = draw(named(text), EARLIER, width, colour)
+    for line in drawn.split("\n"):
+        assert visible(line).isprintable()
+        assert columns(visible(line)) <= width
+    drawn.encode("utf-8")
+
+
+def test_a_title_that_sets_the_terminal_is_written_out():
+    lines = draw(named("evil \x1b]0;x\x07"), None, 200, colour=False).split("\n")
+    assert lines[0].startswith("evil \\x1b]0;x\\x07 · ")
+    assert lines[-1] == "! evil \\x1b]0;x\\x07: evil \\x1b]0;x\\x07"
+
+
+def test_columns_stand_also_with_wide_letters():
+    snapshot = copy.deepcopy(SNAPSHOT)
+    snapshot["gpus"][0]["name"] = "日本語"
+    lines = draw(snapshot, None, 140, colour=False).split("\n")
+    starts = [columns(line[: line.index(" 97%")]) for line in lines if " 97%" in line]
+    assert starts == [columns(line[: line.index("UTIL")]) for line in lines if "UTIL" in line]
+
+
+def test_a_terminal_that_knows_only_ascii():
+    text = in_ascii(draw(SNAPSHOT, EARLIER, 140, colour=False))
+    assert text.isascii()
+    assert "MEM  ##########    480G /    503G   SWAP ..........      0B /      8G" in text
+    assert "2x32C/128T" in text
+
+
+@pytest.mark.parametrize(
+    ("environment", "size_wanted"),
+    [
+        ({}, (120, 50)),
+        ({"COLUMNS": "77"}, (77, 50)),
+        ({"COLUMNS": "-5", "LINES": "x"}, (120, 50)),
+        ({"COLUMNS": "0", "LINES": "9"}, (120, 9)),
+    ],
+)
+def test_size_of_what_is_no_terminal(monkeypatch, tmp_path, environment, size_wanted):
+    for name in ("COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with (tmp_path / "file").open("w") as file:
+        assert terminal_size(file.fileno()) == size_wanted
 
 
 def test_states_without_gpus():

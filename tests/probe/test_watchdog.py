@@ -96,6 +96,81 @@ def test_driver_may_take_long_to_start_but_is_told_of(stuck):
     assert len(StuckChild.alive) == 1
 
 
+@pytest.mark.parametrize(
+    "note", ["nvmlInit_v2", "nvidia-smi", "nvmlDeviceGetCount_v2", "GPU 7: nvmlDeviceGetHandleByIndex_v2"]
+)
+def test_what_may_take_long_is_given_time_but_not_for_ever(stuck, note):
+    dog, page, clock = stuck
+    dog.ask()
+    page.note(note)
+    for second in range(1, 30):
+        tick(dog, clock)
+        assert dog.waiting
+        assert dog.overdue == (second >= 5), second
+        assert len(StuckChild.alive) == 1
+    for _ in range(4):
+        tick(dog, clock)
+    assert not dog.waiting or len(StuckChild.alive) == 2
+    assert dog.overdue
+    assert dog.lost
+
+
+def test_cards_that_wake_up_one_after_the_other_have_a_deadline_each(stuck):
+    dog, page, clock = stuck
+    dog.ask()
+    for gpu in range(8):
+        page.note(f"GPU {gpu}: nvmlDeviceGetHandleByIndex_v2")
+        tick(dog, clock, 20.0)
+    assert len(StuckChild.alive) == 1
+
+
+class SlowChild(StuckChild):
+    """Answers when it is told to."""
+
+    ready = False
+
+    def answer(self, seconds):
+        self.clock.now += seconds
+        if SlowChild.ready:
+            SlowChild.ready = False
+            return b"sample"
+        return None
+
+
+def test_a_sample_holds_while_the_next_may_take_long():
+    """It is told that the answer is late, but the last one still counts until it is given up."""
+    SlowChild.alive = []
+    SlowChild.clock = clock = Clock()
+    page = Page()
+    dog = Watchdog(None, page, start_child=SlowChild, clock=clock)
+    SlowChild.ready = True
+    tick(dog, clock)
+    assert not dog.lost
+    dog.ask()
+    page.note("nvidia-smi")
+    for _ in range(20):
+        tick(dog, clock)
+    assert dog.complaint() == "nvidia-smi has not answered for 20 s (nvidia-smi)"
+    assert not dog.lost
+    # It goes on to something else: the answer is on its way, and nothing is wrong.
+    page.note("reading /proc/1/cmdline")
+    tick(dog, clock)
+    assert dog.complaint() is None
+    SlowChild.ready = True
+    tick(dog, clock)
+    assert not dog.lost
+    dog.ask()
+    page.note("nvidia-smi")
+    for _ in range(32):
+        tick(dog, clock)
+    assert dog.lost
+    # Its successor is at it, but the sample was another's.
+    page.note("nvidia-smi")
+    tick(dog, clock)
+    assert dog.lost
+    assert dog.complaint() is not None
+
+
 def test_children_stay_bounded_over_days(stuck):
     dog, page, clock = stuck
     most = 0
@@ -137,7 +212,7 @@ def test_next_child_is_told_what_the_last_one_hung_in(stuck):
     while len(StuckChild.alive) == 1:
         tick(dog, clock)
     assert StuckChild.alive[0].requests == [b""]
-    assert StuckChild.alive[1].requests == [b"reading /proc/4711/cmdline"]
+    assert StuckChild.alive[1].requests == [b'{"hung": ["reading /proc/4711/cmdline"]}']
     assert dog.complaint().startswith("the node has not answered for ")
     clock.now += 601
     assert dog.ask() is None
@@ -165,8 +240,8 @@ def test_real_child_that_hangs_is_replaced(tmp_path, monkeypatch):
 
     dog = Watchdog(answer, page, deadline=0.3)
     try:
-        run_for(dog, 5, lambda: dog.sample)
-        assert dog.sample == b"sample"
+        run_for(dog, 5, lambda: dog.answered)
+        assert dog.take()[-1][0] == b"sample"
         hang.touch()
         run_for(dog, 5, dog.complaint)
         assert dog.complaint() == "GPU 1: NVML has not answered for 0 s (nvmlDeviceGetPowerUsage)"
@@ -195,7 +270,7 @@ def test_crash_of_the_driver_library_is_told_and_survived(tmp_path, monkeypatch)
         assert "ended (GPU 0: nvmlDeviceGetName)" in dog.complaint()
         crash.unlink()
         run_for(dog, 10, lambda: not dog.complaint())
-        assert dog.sample == b"fine"
+        assert dog.take()[-1][0] == b"fine"
     finally:
         dog.close()
 

@@ -105,6 +105,18 @@ def test_marker_ends_what_login_scripts_print(fake):
     assert lines[lines.index(START_MARKER.encode()) + 1].startswith(b'{"schema":')
 
 
+def test_nothing_is_imported_from_where_it_runs(fake, tmp_path):
+    """People keep files in their homes that are called like modules."""
+    fake.describe(h100_node(1))
+    for name in ("struct", "json", "zlib", "signal", "select", "mmap", "socket", "pynvml", "gpulse_probe"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('somebody's own ' + __name__)\n")
+    with boot("sh", fake.environment(), "--stream", "--interval", "0.2", "--until-eof", directory=tmp_path) as probe:
+        after_marker(probe)
+        snapshot = probe.next()
+        assert snapshot["gpus"][0]["name"] == "NVIDIA H100 80GB HBM3"
+        assert snapshot["reports"] == []
+
+
 def test_end_of_standard_input_ends_the_probe(fake):
     fake.describe(h100_node(1))
     with boot("sh", fake.environment(), "--stream", "--interval", "30", "--until-eof") as probe:

@@ -1,7 +1,5 @@
 """Processors, their time counters and the load, from /proc/stat, loadavg and cpuinfo, and /sys/devices/system/cpu."""
 
-import os
-
 CPUS = "/sys/devices/system/cpu"
 
 # /proc/cpuinfo has some 2 kB for each thread, and there are machines with thousands.
@@ -55,7 +53,7 @@ class Cpu:
     def __init__(self, system):
         self._system = system
         self._facts = None
-        self._ticks_per_second = os.sysconf("SC_CLK_TCK")
+        self._ticks_per_second = system.clock_ticks()
 
     def collect(self, _now, _report):
         if self._facts is None:

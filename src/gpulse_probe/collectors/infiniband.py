@@ -1,5 +1,8 @@
 """InfiniBand and RoCE ports, from /sys/class/infiniband."""
 
+from gpulse_probe.aside import Aside
+from gpulse_probe.child import Child
+
 ADAPTERS = "/sys/class/infiniband"
 SLOW_SECONDS = 10.0
 
@@ -8,20 +11,40 @@ WORD = 4
 
 
 class Infiniband:
+    """Every file asks the adapter's firmware, which may hang: so they are read in a child, where there are any.
+
+    `close()` ends it.
+    """
+
     name = "infiniband"
 
-    def __init__(self, system):
+    def __init__(self, system, start_child=Child):
         self._system = system
+        self._aside = Aside(self._read, "InfiniBand adapters", stays=True, start_child=start_child)
+        self._present = False
+        self._looked_at = None
         self._ports = []
         self._read_at = None
 
-    def collect(self, now, _report):
-        # The adapter's firmware is asked for every file: it must not be bothered at each tick for what seldom changes.
+    def collect(self, now, report):
+        if self._looked_at is None or now - self._looked_at >= SLOW_SECONDS:
+            self._looked_at = now
+            self._present = bool(self._system.names(ADAPTERS))
+        if not self._present:
+            self.close()
+            return None
+        self._aside.collect(now, report, ask=True)
+        return {"infiniband": self._aside.answer} if self._aside.answer else None
+
+    def close(self):
+        self._aside.close()
+
+    def _read(self, now):
+        """In the child."""
+        # It must not be bothered at each tick for what seldom changes.
         if self._read_at is None or now - self._read_at >= SLOW_SECONDS:
             self._ports = self._read_ports()
             self._read_at = now
-        if not self._ports:
-            return None
         ports = []
         for folder, slow_fields in self._ports:
             port = dict(slow_fields)
@@ -30,7 +53,7 @@ class Infiniband:
                 if words is not None:
                     port[field] = words * WORD
             ports.append(port)
-        return {"infiniband": ports}
+        return ports
 
     def _read_ports(self):
         ports = []

@@ -3,6 +3,9 @@
 import socket
 import struct
 
+from gpulse_probe.aside import Aside
+from gpulse_probe.child import Child
+
 INTERFACES = "/sys/class/net"
 SLOW_SECONDS = 10.0
 
@@ -33,39 +36,48 @@ COUNTERS = (
 
 
 class Networks:
+    """Addresses and speeds wait for a lock that a driver in trouble may hold: so they are read in a child.
+
+    The counters do not. `close()` ends a child that has not answered yet.
+    """
+
     name = "networks"
 
-    def __init__(self, system):
+    def __init__(self, system, start_child=Child):
         self._system = system
-        self._interfaces = {}
+        self._aside = Aside(self._read, "the kernel's list of interfaces", stays=False, start_child=start_child)
         self._read_at = None
-        self._trouble = None
 
     def collect(self, now, report):
         lines = self._system.read_bytes("/proc/net/dev").split(b"\n")
-        if self._read_at is None or now - self._read_at >= SLOW_SECONDS:
-            self._interfaces = self._read_interfaces(parse_names(lines))
+        due = self._read_at is None or now - self._read_at >= SLOW_SECONDS
+        if due:
             self._read_at = now
-        if self._trouble:
-            report(self._trouble)
-        return {"networks": parse_counters(lines, self._interfaces)}
+        self._aside.collect(now, report, ask=due)
+        interfaces, trouble = self._aside.answer or ({}, None)
+        if trouble:
+            report(trouble)
+        return {"networks": parse_counters(lines, interfaces)} if self._aside.answer else None
 
-    def _read_interfaces(self, names):
-        """What changes seldom, by the name of the interface as the kernel writes it."""
-        self._trouble = addresses = None
+    def close(self):
+        self._aside.close()
+
+    def _read(self, _now):
+        """In the child: what changes seldom, by the name of the interface, and what is wrong."""
+        names = parse_names(self._system.read_bytes("/proc/net/dev").split(b"\n"))
+        trouble = addresses = None
         try:
             addresses = parse_addresses(self._system.address_dump())
         except OSError as error:
-            self._trouble = f"the kernel does not tell the addresses of the interfaces: {error.strerror or error}"
+            trouble = f"the kernel does not tell the addresses of the interfaces: {error.strerror or error}"
         interfaces = {}
-        for raw_name in sorted(names):
-            interface_name = raw_name.decode("utf-8", "backslashreplace")
-            if interface_name == "lo" or interface_name.startswith(VIRTUAL):
+        for name in sorted(map(_readable, names)):
+            if name == "lo" or name.startswith(VIRTUAL):
                 continue
-            interface = self._read_interface(interface_name, addresses)
+            interface = self._read_interface(name, addresses)
             if interface is not None:
-                interfaces[raw_name] = interface
-        return interfaces
+                interfaces[name] = interface
+        return interfaces, trouble
 
     def _read_interface(self, name, addresses):
         folder = f"{INTERFACES}/{name}"
@@ -113,6 +125,10 @@ def parse_number(text):
     return number if number >= 0 else None
 
 
+def _readable(raw):
+    return raw.decode("utf-8", "backslashreplace")
+
+
 def parse_names(lines):
     """The interfaces of /proc/net/dev, below its two lines of heading."""
     names = (line.rpartition(b":")[0].strip() for line in lines[2:])
@@ -125,7 +141,7 @@ def parse_counters(lines, interfaces):
     for line in lines[2:]:
         # Old kernels leave no space after the colon.
         name, _, rest = line.rpartition(b":")
-        name = name.strip()
+        name = _readable(name.strip())
         if name not in interfaces:
             continue
         fields = rest.split()

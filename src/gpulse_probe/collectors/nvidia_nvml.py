@@ -4,9 +4,10 @@ from ctypes import byref, c_uint, c_void_p, create_string_buffer
 
 from gpulse_probe.nvidia.device import Card
 from gpulse_probe.nvidia.events import Events
-from gpulse_probe.nvidia.library import DRIVER_GONE, Library, Refused
+from gpulse_probe.nvidia.library import DRIVER_GONE, NEVER, Library, Refused
 
 _LOOK_AGAIN_SECONDS = 60.0
+_ASK_AGAIN_SECONDS = 10.0
 
 
 class NvidiaNvml:
@@ -18,95 +19,137 @@ class NvidiaNvml:
 
     name = "nvidia_nvml"
 
-    def __init__(self, system, page):
+    def __init__(self, system, page, inherited_events=None):
+        """inherited_events: the XID events an earlier process learnt of, as xid_events() gave them."""
         self._system = system
         self._library = Library(page)
         self._cards = []
         self._unreachable = {}
         self._events = None
+        self._no_events = None
+        self._inherited = dict(inherited_events or {})
         self._turn = 0
-        self._common = self._versions()
+        self._versions = {}
+        self._unasked = [("driver_version", self._driver_version), ("cuda_version", self._cuda_version)]
+        self._version_troubles = []
+        self._ask_again_at = 0.0
         self._look_again_at = 0.0
+        self._ask_versions()
 
     def collect(self, now, report):
         """The GPUs' records and the uses of their processes."""
+        if self._unasked and now >= self._ask_again_at:
+            self._ask_again_at = now + _ASK_AGAIN_SECONDS
+            self._ask_versions()
         if now >= self._look_again_at:
             self._look_again_at = now + _LOOK_AGAIN_SECONDS
             self._find_cards()
-        wall_time = self._system.time()
         records = []
         uses = []
-        self._collect_events(wall_time, report)
-        self._measure_one_throughput()
+        self._collect_events(report)
+        measured = self._next_to_measure()
         for card in self._cards:
-            card_records, card_uses = card.read(now, wall_time, report)
+            card_records, card_uses = card.read(now, self._system.time(), report, card is measured)
             records.extend(card_records)
             uses.extend(card_uses)
         for index, refusal in sorted(self._unreachable.items()):
             report("GPU %d: %s" % (index, refusal.text))
             records.append({"index": index, "vendor": "nvidia", "fault": refusal.text})
+        for refusal in self._version_troubles:
+            report(str(refusal))
         records.sort(key=lambda record: record["index"])
         return records, uses
 
-    def _versions(self):
-        facts = {}
+    def xid_events(self):
+        """All XID events known, by the UUID of the card."""
+        known = dict(self._inherited)
+        known.update((card.facts["uuid"], card.xid_events) for card in self._cards if _has_events(card))
+        return known
+
+    def _ask_versions(self):
+        self._version_troubles = []
+        for version in tuple(self._unasked):
+            field, ask = version
+            try:
+                self._versions[field] = ask()
+            except Refused as refusal:
+                if refusal.code in DRIVER_GONE:
+                    raise
+                if refusal.code not in NEVER:
+                    self._version_troubles.append(refusal)
+                    continue
+            self._unasked.remove(version)
+
+    def _driver_version(self):
         version = create_string_buffer(96)
-        try:
-            self._library.function("nvmlSystemGetDriverVersion")(version, c_uint(96))
-            facts["driver_version"] = version.value.decode("ascii", "replace")
-            number = c_uint()
-            self._library.function("nvmlSystemGetCudaDriverVersion")(byref(number))
-            facts["cuda_version"] = "%d.%d" % (number.value // 1000, number.value % 1000 // 10)
-        except Refused as refusal:
-            if refusal.code in DRIVER_GONE:
-                raise
-        return facts
+        self._library.function("nvmlSystemGetDriverVersion")(version, c_uint(96))
+        return version.value.decode("ascii", "replace")
+
+    def _cuda_version(self):
+        number = c_uint()
+        self._library.function("nvmlSystemGetCudaDriverVersion")(byref(number))
+        return "%d.%d" % (number.value // 1000, number.value % 1000 // 10)
 
     def _find_cards(self):
         """Cards may be added, or come back after a reset; a known one keeps its history."""
         count = c_uint()
         self._library.function("nvmlDeviceGetCount_v2")(byref(count))
         if count.value == len(self._cards) and not self._unreachable:
+            if self._no_events is not None or (self._events is not None and self._events.troubles):
+                self._start_events()
             return
-        known = {card.index: card for card in self._cards}
-        get_handle = self._library.function("nvmlDeviceGetHandleByIndex_v2")
+        known = {(card.index, card.handle.value): card for card in self._cards}
         self._cards = []
         self._unreachable = {}
         for index in range(count.value):
             handle = c_void_p()
             try:
-                get_handle(c_uint(index), byref(handle))
+                # A card that nobody keeps awake wakes up here: it is named, so that each has its own deadline.
+                self._library.function("nvmlDeviceGetHandleByIndex_v2", index)(c_uint(index), byref(handle))
             except Refused as refusal:
                 if refusal.code in DRIVER_GONE:
                     raise
                 self._unreachable[index] = refusal
                 continue
-            self._cards.append(known.get(index) or Card(self._library, index, handle, self._common))
+            card = known.get((index, handle.value))
+            self._cards.append(card or Card(self._library, index, handle, self._versions, self._inherited))
         self._start_events()
 
     def _start_events(self):
         if self._events is not None:
             self._events.close()
             self._events = None
+        self._no_events = None
         try:
             self._events = Events(self._library, self._cards)
         except Refused as refusal:
-            # A driver without events has nothing to tell; one that is gone says so at the next call.
-            self._events_refused = refusal
+            if refusal.code in DRIVER_GONE:
+                raise
+            if refusal.code not in NEVER:
+                self._no_events = refusal
 
-    def _collect_events(self, wall_time, report):
+    def _collect_events(self, report):
+        if self._no_events is not None:
+            report("XID events: %s" % self._no_events)
         if self._events is None:
             return
+        for index, refusal in self._events.troubles:
+            report("GPU %d: XID events: %s" % (index, refusal))
         try:
-            self._events.collect(wall_time)
+            self._events.collect(self._system.time())
         except Refused as refusal:
             if refusal.code in DRIVER_GONE:
                 raise
             report("XID events: %s" % refusal)
 
-    def _measure_one_throughput(self):
+    def _next_to_measure(self):
         """PCIe rates take 40 ms of waiting a card: one card a tick."""
         waiting = [card for card in self._cards if not card.counts_pcie_bytes]
-        if waiting:
-            self._turn += 1
-            waiting[self._turn % len(waiting)].measure_throughput()
+        if not waiting:
+            return None
+        self._turn += 1
+        return waiting[self._turn % len(waiting)]
+
+
+def _has_events(card):
+    return bool(card.xid_events) and "uuid" in card.facts

@@ -2,7 +2,7 @@
 
 from collections import namedtuple
 
-from gpulse_probe.commands import DeadlinePassed
+from gpulse_probe.commands import DeadlinePassed, StillStuck
 from gpulse_probe.nvidia_smi import document
 
 USUAL_PLACES = (
@@ -44,8 +44,10 @@ class NvidiaSmi:
 
     name = "nvidia_smi"
 
-    def __init__(self, system, every=5.0, deadline=20.0):
+    def __init__(self, system, page, every=5.0, deadline=20.0):
+        """page: where a program that cannot be ended is remembered."""
         self._system = system
+        self._page = page
         self._every = every
         self._deadline = deadline
         self._due = None
@@ -70,12 +72,12 @@ class NvidiaSmi:
         if program is None:
             return None
         try:
-            ran = self._system.run([program, "-q", "-x"], self._deadline)
-        except DeadlinePassed as problem:
-            message = f"nvidia-smi did not answer within {self._deadline:g} s"
-            if "earlier" in str(problem):
-                message = f"nvidia-smi is not asked: {problem.strerror}; a reboot of the node may be needed"
+            ran = self._system.run([program, "-q", "-x"], self._deadline, self._page)
+        except StillStuck as problem:
+            message = f"nvidia-smi is not asked: {problem.strerror}; a reboot of the node may be needed"
             return document.Reading(None, None, [message])
+        except DeadlinePassed:
+            return document.Reading(None, None, [f"nvidia-smi did not answer within {self._deadline:g} s"])
         except OSError as problem:
             return document.Reading(None, None, [f"{program} cannot be run: {problem.strerror or problem}"])
         reading = document.read(ran.output)

@@ -26,7 +26,7 @@ _KEEP_USERS = 4096
 class _Known:
     """What is known of one process, told from others that had its pid by its start."""
 
-    __slots__ = ("children", "due", "facts", "listed", "lived", "name", "renamed", "start_ticks")
+    __slots__ = ("children", "due", "facts", "listed", "lived", "missed", "name", "renamed", "start_ticks")
 
     def __init__(self, start_ticks, pid):
         self.start_ticks = start_ticks
@@ -37,6 +37,7 @@ class _Known:
         self.due = 0.0
         self.listed = 0.0
         self.lived = None
+        self.missed = None
 
 
 class Processes:
@@ -57,8 +58,10 @@ class Processes:
         """One record for each process the driver lists.
 
         listed_at: when the driver listed them, where that was before now. A process that was seen alive after it
-        and is gone has simply ended, and is left out.
+        and is gone has simply ended, and is left out. One that is gone has vanished only when the driver lists it
+        once more after that: between its list and our look it may have ended like any other.
         """
+        listed_at = now if listed_at is None else listed_at
         records = []
         gone = {}
         hidden = foreign = 0
@@ -66,17 +69,20 @@ class Processes:
             record, exists = self._record(pid, now)
             known = self._known.get(pid)
             if record is None and exists is False:
-                if known and known.lived is not None and listed_at is not None and known.lived > listed_at:
+                if known and known.lived is not None and known.lived > listed_at:
                     continue
                 if known is None:
                     known = self._known[pid] = _Known(None, pid)
                 record = dict(known.facts)
-                record["vanished"] = True
-                gone[pid] = known.children
+                if known.missed is None:
+                    known.missed = now
+                elif listed_at > known.missed:
+                    record["vanished"] = True
+                    gone[pid] = known.children
             elif record is None:
                 hidden += exists is True
                 foreign += exists is None
-                record = {"pid": pid}
+                record = dict(self._owner(pid, now) if exists else (), pid=pid)
             if driver_name and "name" not in record:
                 record["name"] = parse_name(driver_name)
             if known:
@@ -112,6 +118,7 @@ class Processes:
             known.due = now + _REFRESH_SECONDS + pid % 8
             self._refresh(pid, known, now)
         known.lived = now
+        known.missed = None
         record = dict(known.facts)
         record["parent_pid"] = stat.parent
         record["nice"] = stat.nice
@@ -147,6 +154,14 @@ class Processes:
             return self._system.owner("/proc/%d" % pid)
         except OSError:
             return None
+
+    def _owner(self, pid, now):
+        """Whose a process is of which nothing can be read: with hidepid=1 its folder is still there."""
+        try:
+            uid = self._system.owner("/proc/%d" % pid)
+        except OSError:
+            return {}
+        return {"uid": uid, "user": self._user(uid, now)}
 
     def _user(self, uid, now):
         name, until = self._users.get(uid, (None, now))

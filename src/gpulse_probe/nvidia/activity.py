@@ -3,6 +3,7 @@
 from ctypes import byref, c_void_p
 
 from gpulse_probe.nvidia import binding
+from gpulse_probe.nvidia.library import Refused
 
 _METRICS = (
     (binding.NVML_GPM_METRIC_SM_UTIL, "sm_active_ratio"),
@@ -17,19 +18,18 @@ _METRICS = (
 _SHORTEST_SECONDS = 0.1
 
 
-class Activity:
-    """Figures over the time between two samples, so the first tick has none.
+def supported(library, gpu, handle):
+    """Whether a card has GPM, and so its instances. Raises library.Refused where the driver knows nothing of it."""
+    support = binding.c_nvmlGpmSupport_t()
+    support.version = binding.NVML_GPM_SUPPORT_VERSION
+    library.function("nvmlGpmQueryDeviceSupport", gpu)(handle, byref(support))
+    return bool(support.isSupportedDevice)
 
-    Raises library.Refused at construction where the card has no GPM.
-    """
+
+class Activity:
+    """Figures over the time between two samples, so the first tick has none."""
 
     def __init__(self, library, gpu, handle, instance=None):
-        support = binding.c_nvmlGpmSupport_t()
-        support.version = binding.NVML_GPM_SUPPORT_VERSION
-        library.function("nvmlGpmQueryDeviceSupport", gpu)(handle, byref(support))
-        self.supported = bool(support.isSupportedDevice)
-        if not self.supported:
-            return
         self._handle = handle
         self._instance = instance
         self._take_sample = library.function("nvmlGpmSampleGet" if instance is None else "nvmlGpmMigSampleGet", gpu)
@@ -37,10 +37,14 @@ class Activity:
         self._free = library.function("nvmlGpmSampleFree", gpu)
         allocate = library.function("nvmlGpmSampleAlloc", gpu)
         self._samples = []
-        for _ in range(2):
-            sample = c_void_p()
-            allocate(byref(sample))
-            self._samples.append(sample)
+        try:
+            for _ in range(2):
+                sample = c_void_p()
+                allocate(byref(sample))
+                self._samples.append(sample)
+        except Refused:
+            self.close()
+            raise
         self._taken = None
         self._request = binding.c_nvmlGpmMetricsGet_t()
         self._request.version = binding.NVML_GPM_METRICS_GET_VERSION
@@ -49,7 +53,7 @@ class Activity:
             metric.metricId = number
 
     def ask(self, now, values):
-        if not self.supported or (self._taken is not None and now - self._taken < _SHORTEST_SECONDS):
+        if self._taken is not None and now - self._taken < _SHORTEST_SECONDS:
             return
         older, newer = self._samples
         if self._instance is None:
@@ -71,6 +75,10 @@ class Activity:
                 values[field] = round(metric.value / 100.0, 4)
 
     def close(self):
-        if self.supported:
-            for sample in self._samples:
+        for sample in self._samples:
+            try:
                 self._free(sample)
+            except Refused:
+                # The driver that had it is gone, and the sample with it: nothing is left to be done or told.
+                continue
+        self._samples = []

@@ -3,7 +3,7 @@
 from ctypes import byref, c_uint, c_ulonglong, c_void_p
 
 from gpulse_probe.nvidia import binding
-from gpulse_probe.nvidia.library import CARD_LOST, Refused
+from gpulse_probe.nvidia.library import CARD_LOST, DRIVER_GONE, NEVER, Refused
 
 # Events kept per card, so that a hub that missed a snapshot still learns of them.
 KEPT = 10
@@ -12,9 +12,13 @@ _MOST_AT_ONCE = 64
 
 
 class Events:
-    """One event set for all cards. Raises library.Refused where the driver has none."""
+    """One event set for all cards. Raises library.Refused where the driver has none.
+
+    `troubles` has what kept cards from being watched and may pass: (index, Refused). A lost card tells of itself.
+    """
 
     def __init__(self, library, cards):
+        self.troubles = []
         self._set = c_void_p()
         library.function("nvmlEventSetCreate")(byref(self._set))
         self._wait = library.function("nvmlEventSetWait_v2")
@@ -22,16 +26,23 @@ class Events:
         self._data = binding.c_nvmlEventData_t()
         self._cards = {}
         for card in cards:
-            supported = c_ulonglong()
             try:
-                library.function("nvmlDeviceGetSupportedEventTypes", card.index)(card.handle, byref(supported))
-                if supported.value & binding.nvmlEventTypeXidCriticalError:
-                    library.function("nvmlDeviceRegisterEvents", card.index)(
-                        card.handle, c_ulonglong(binding.nvmlEventTypeXidCriticalError), self._set
-                    )
+                if self._watch(library, card):
                     self._cards[card.handle.value] = card
             except Refused as refusal:
-                card.refused(refusal)
+                if refusal.code in DRIVER_GONE:
+                    raise
+                if refusal.code not in NEVER | CARD_LOST:
+                    self.troubles.append((card.index, refusal))
+
+    def _watch(self, library, card):
+        supported = c_ulonglong()
+        wanted = binding.nvmlEventTypeXidCriticalError
+        library.function("nvmlDeviceGetSupportedEventTypes", card.index)(card.handle, byref(supported))
+        if not supported.value & wanted:
+            return False
+        library.function("nvmlDeviceRegisterEvents", card.index)(card.handle, c_ulonglong(wanted), self._set)
+        return True
 
     def collect(self, wall_time):
         """Add what happened since the last tick to the cards it happened to."""
@@ -51,4 +62,8 @@ class Events:
                 del card.xid_events[:-KEPT]
 
     def close(self):
-        self._free(self._set)
+        try:
+            self._free(self._set)
+        except Refused:
+            # The driver that had it is gone, and the set with it: nothing is left to be done or told.
+            return

@@ -98,5 +98,9 @@ class FieldBatch:
         if missing:
             self._prepare([wanted for wanted in self._numbered if wanted not in missing])
 
+    def give_up(self):
+        """The device has none of them."""
+        self._prepare(())
+
     def has(self, field):
         return any(wanted.field == field for wanted in self._numbered)

@@ -26,7 +26,6 @@ DRIVER_GONE = frozenset(
 # Nothing to monitor here, rather than something broken.
 NO_LIBRARY = binding.NVML_ERROR_LIBRARY_NOT_FOUND
 NO_DRIVER = binding.NVML_ERROR_DRIVER_NOT_LOADED
-VERSION_MISMATCH = binding.NVML_ERROR_LIB_RM_VERSION_MISMATCH
 
 _TEXTS = {
     binding.NVML_ERROR_NOT_SUPPORTED: "Not Supported",

@@ -24,7 +24,6 @@ THROTTLE_REASONS = (
 )
 COMPUTE_MODES = {0: "default", 1: "exclusive_thread", 2: "prohibited", 3: "exclusive_process"}
 # NVML's words for "I do not know" in results that have no error code of their own.
-UNKNOWN_32 = 0xFFFFFFFF
 UNKNOWN_64 = 0xFFFFFFFFFFFFFFFF
 
 
@@ -58,7 +57,7 @@ def number(field, function, *arguments, **options):
     def store(values, result):
         values[field] = convert(result.value)
 
-    return _reading(function, arguments, (options.get("type", c_uint),), store)
+    return _reading(function, arguments, (c_uint,), store, options.get("instead"))
 
 
 def text(field, function, size=96):
@@ -187,7 +186,12 @@ EVERY_TICK = (
 
 # What changes only when somebody changes the set-up, or seldom: asked every ten seconds.
 NOW_AND_THEN = (
-    number("power_limit_watts", "nvmlDeviceGetEnforcedPowerLimit", convert=watts),
+    number(
+        "power_limit_watts",
+        "nvmlDeviceGetEnforcedPowerLimit",
+        convert=watts,
+        instead=number("power_limit_watts", "nvmlDeviceGetPowerManagementLimit", convert=watts),
+    ),
     number("persistence", "nvmlDeviceGetPersistenceMode", convert=bool),
     _reading("nvmlDeviceGetComputeMode", (), (c_uint,), _compute_mode),
     _reading("nvmlDeviceGetEccMode", (), (c_uint, c_uint), _current_mode("ecc_enabled")),
@@ -213,8 +217,10 @@ ONCE = (
     number("pcie_width_max", "nvmlDeviceGetMaxPcieLinkWidth"),
 )
 
-MIG_ONCE = (text("name", "nvmlDeviceGetName"), text("uuid", "nvmlDeviceGetUUID"))
-MIG_IDS = (
+MIG_ONCE = (text("name", "nvmlDeviceGetName"),)
+# What tells an instance from the one that had its place before.
+MIG_IDENTITY = (
+    text("uuid", "nvmlDeviceGetUUID"),
     number("gpu_instance_id", "nvmlDeviceGetGpuInstanceId"),
     number("compute_instance_id", "nvmlDeviceGetComputeInstanceId"),
 )

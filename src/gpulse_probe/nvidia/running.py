@@ -74,9 +74,8 @@ class _List:
 class Running:
     """The processes of one device, as uses: dictionaries with pid, uuid, kinds, memory_bytes and sm_ratio."""
 
-    def __init__(self, library, gpu, handle, uuid, shares):
+    def __init__(self, library, gpu, handle, shares):
         """`shares`: also ask how much of the card's time each process takes; MIG instances cannot tell."""
-        self._uuid = uuid
         self._lists = [_List(kind, library, gpu, handle, name) for kind, name in _KINDS]
         self._handle = handle
         self._utilization = library.function("nvmlDeviceGetProcessUtilization", gpu) if shares else None
@@ -84,8 +83,8 @@ class Running:
         self._shares = {}
         self._samples = (_Sample * 64)()
 
-    def ask(self, wall_time, refused):
-        """The uses; refused(Refused) is called for each list that could not be had."""
+    def ask(self, uuid, wall_time, refused):
+        """The uses of the device of this UUID; refused(Refused) is called for each list that could not be had."""
         uses = {}
         for listing in tuple(self._lists):
             try:
@@ -98,7 +97,7 @@ class Running:
             for pid, memory in found:
                 use = uses.get(pid)
                 if use is None:
-                    use = uses[pid] = {"pid": pid, "uuid": self._uuid, "kinds": []}
+                    use = uses[pid] = {"pid": pid, "uuid": uuid, "kinds": []}
                 if listing.kind not in use["kinds"]:
                     use["kinds"].append(listing.kind)
                 # The same memory stands in every list the process is in.
@@ -114,6 +113,10 @@ class Running:
         return list(uses.values())
 
     def _add_shares(self, uses, wall_time):
+        future = (wall_time + _SHARE_SECONDS) * 1000000
+        if self._seen > future:
+            # The clock was set back: by what is known, no new sample would ever come.
+            self._seen = 0
         since = self._seen or int((wall_time - 1.0) * 1000000)
         count = c_uint(len(self._samples))
         while True:
@@ -129,7 +132,7 @@ class Running:
                 # No sample since the last time: nobody computed, or it is too early for the next one.
                 count.value = 0
             break
-        newest = {pid: self._shares[pid] for pid in uses if pid in self._shares}
+        newest = {pid: self._shares[pid] for pid in uses if pid in self._shares and self._shares[pid][0] <= future}
         for index in range(count.value):
             sample = self._samples[index]
             stamp = sample.timeStamp

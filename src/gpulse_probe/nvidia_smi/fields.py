@@ -147,11 +147,12 @@ CARD = (
     ("temperature_slowdown_celsius", _celsius, ("temperature/gpu_temp_slow_threshold",)),
     ("temperature_shutdown_celsius", _celsius, ("temperature/gpu_temp_max_threshold",)),
     ("fan_ratio", _ratio, ("fan_speed",)),
-    ("power_watts", _watts, _power("instant_power_draw") + _power("power_draw") + _power("average_power_draw")),
+    # The first two are what NVML calls the power usage; the third is another quantity.
+    ("power_watts", _watts, _power("power_draw") + _power("average_power_draw") + _power("instant_power_draw")),
     (
         "power_limit_watts",
         _watts,
-        _power("current_power_limit") + _power("enforced_power_limit") + _power("power_limit"),
+        _power("enforced_power_limit") + _power("current_power_limit") + _power("power_limit"),
     ),
     ("power_limit_default_watts", _watts, _power("default_power_limit")),
     ("power_limit_max_watts", _watts, _power("max_power_limit")),

@@ -1,15 +1,22 @@
 """Snapshots as lines on a descriptor, one a tick, until the reader goes away."""
 
+import errno
 import os
 import select
 import time
 
 # A pipe that can be written to takes this much without blocking (PIPE_BUF).
 _SAFE_WRITE = 4096
+# The pipe, the connection or the terminal has no other end any more.
+_GONE = (errno.EPIPE, errno.ECONNRESET, errno.EIO)
 
 
 class ReaderGone(Exception):
     """Nobody reads any more: the end of the stream, not an error."""
+
+
+class OutputFailed(Exception):
+    """It cannot be written, such as to a full disk; the message says why."""
 
 
 class Stream:
@@ -32,8 +39,11 @@ class Stream:
             if writable:
                 try:
                     view = view[os.write(self._output, view[:_SAFE_WRITE]) :]
-                except (BrokenPipeError, ConnectionResetError):
-                    raise ReaderGone()
+                except OSError as error:
+                    if error.errno in _GONE:
+                        raise ReaderGone()
+                    if error.errno != errno.EAGAIN:
+                        raise OutputFailed(error.strerror)
 
     def sleep_until(self, moment):
         """Wait for a moment of the monotonic clock."""
@@ -45,18 +55,21 @@ class Stream:
                 self._read_control()
 
     def _read_control(self):
-        if not os.read(self._control[0], 4096):
+        try:
+            received = os.read(self._control[0], 4096)
+        except OSError as error:
+            if error.errno not in _GONE:
+                raise
+            received = b""
+        if not received:
             raise ReaderGone()
 
 
 def run(render, stream, interval):
-    """Write render() every `interval` seconds, on a fixed grid; ticks that were missed are left out."""
+    """Write render() every `interval` seconds, on a fixed grid, until ReaderGone; missed ticks are left out."""
     due = time.monotonic()
-    try:
-        while True:
-            stream.write(render())
-            now = time.monotonic()
-            due += interval * max(1, -(-(now - due) // interval))
-            stream.sleep_until(due)
-    except ReaderGone:
-        return
+    while True:
+        stream.write(render())
+        now = time.monotonic()
+        due += interval * max(1, -(-(now - due) // interval))
+        stream.sleep_until(due)

@@ -1,65 +1,84 @@
 """A Snapshot as a table a person can read in a terminal."""
 
 import json
-import shutil
+import os
 import sys
 import time
+
+from gpulse_probe.outlets.cells import Line, columns, in_ascii, left
 
 _GREEN, _YELLOW, _RED, _GREY, _BOLD = "32", "33", "31", "90", "1"
 _UNKNOWN = "–"
 _BAR = 10
+_USUAL_SIZE = (120, 50)
 
 
 class Table:
     """Draws what `line` gives, a Snapshot as JSON; a live table is drawn over the last one on a terminal."""
 
-    def __init__(self, line, live):
+    def __init__(self, line, live, output):
         self._line = line
-        self._terminal = sys.stdout.isatty()
+        self._output = output
+        self._terminal = os.isatty(output)
         self._live = live and self._terminal
         self._encoding = sys.stdout.encoding or "ascii"
         self._previous = None
 
     def render(self):
         snapshot = json.loads(self._line().decode("ascii"))
-        size = shutil.get_terminal_size((120, 50))
-        text = draw(snapshot, self._previous, size.columns, colour=self._terminal)
+        width, height = terminal_size(self._output)
+        text = draw(snapshot, self._previous, width, colour=self._terminal)
         if self._live:
             first = "\x1b[2J" if self._previous is None else ""
-            lines = text.split("\n")[: size.lines - 1]
+            lines = text.split("\n")[: max(1, height - 1)]
             text = first + "\x1b[H" + "".join(line + "\x1b[K\n" for line in lines) + "\x1b[J"
         else:
             text += "\n"
         self._previous = snapshot
-        return text.encode(self._encoding, "replace")
+        try:
+            return text.encode(self._encoding)
+        except UnicodeEncodeError:
+            return in_ascii(text).encode(self._encoding, "replace")
+
+
+def terminal_size(output):
+    """Columns and lines: COLUMNS and LINES where they are set, else the terminal's, else what is usual."""
+    try:
+        found = os.get_terminal_size(output)
+    except OSError:
+        found = _USUAL_SIZE
+    told = [os.environ.get(name, "") for name in ("COLUMNS", "LINES")]
+    sizes = [int(word) if word.isdigit() else 0 for word in told]
+    return tuple(size or real or usual for size, real, usual in zip(sizes, found, _USUAL_SIZE))
 
 
 def draw(snapshot, previous, width, colour):
     """The table as text, at most `width` columns wide. `previous` is the snapshot before, for CPU rates."""
-    paint = _paint if colour else lambda text, *_codes: text
-    lines = [_headline(snapshot, paint)]
-    lines += _host(snapshot.get("host", {}), (previous or {}).get("host", {}), paint)
-    lines.append("")
-    lines += _gpus(snapshot, paint)
+    lines = [_headline(snapshot)]
+    lines += _host(snapshot.get("host", {}), (previous or {}).get("host", {}))
+    lines.append(Line())
+    lines += _gpus(snapshot)
     if snapshot.get("processes"):
-        lines.append("")
-        lines += _processes(snapshot, width, paint)
+        lines.append(Line())
+        lines += _processes(snapshot)
     for report in snapshot.get("reports", ()):
-        lines.append(paint("! %s: %s" % (report["collector"], report["message"]), _RED))
-    return "\n".join(_cut(line, width) for line in lines)
+        lines.append(Line().add("! %s: %s" % (report["collector"], report["message"]), _RED))
+    return "\n".join(line.drawn(width, colour) for line in lines)
 
 
-def _headline(snapshot, paint):
+def _headline(snapshot):
     host = snapshot.get("host", {})
-    parts = [paint(snapshot.get("node") or _UNKNOWN, _BOLD)]
-    parts += [host[name] for name in ("os", "kernel") if name in host]
+    line = Line().add(snapshot.get("node") or _UNKNOWN, _BOLD)
+    parts = [host[name] for name in ("os", "kernel") if name in host]
     if "uptime_seconds" in host:
         parts.append("up " + duration(host["uptime_seconds"]))
     parts.append(time.strftime("%H:%M:%S", time.localtime(snapshot.get("time", 0))))
-    return paint(" · ", _GREY).join(parts)
+    for part in parts:
+        line.add(" · ", _GREY).add(part)
+    return line
 
 
-def _host(host, before, paint):
+def _host(host, before):
     first = []
     if "cpu_threads" in host:
         shape = "%d×%dC/%dT" % (
@@ -73,20 +92,19 @@ def _host(host, before, paint):
         first.append("%3d %%" % round(100 * busy))
     if "load_1m" in host:
         first.append("load %.2f" % host["load_1m"])
-    lines = ["  ".join(first)] if first else []
-    memory = []
+    lines = [Line("  ".join(first))] if first else []
+    memory = Line()
     if "memory_total_bytes" in host:
-        memory.append("MEM  " + _filled(host.get("memory_used_bytes"), host["memory_total_bytes"], paint))
+        memory.add("MEM  ").extend(_filled(host.get("memory_used_bytes"), host["memory_total_bytes"]))
     if host.get("swap_total_bytes"):
-        memory.append("SWAP " + _filled(host.get("swap_used_bytes"), host["swap_total_bytes"], paint))
-    if memory:
-        lines.append("   ".join(memory))
+        memory.add("   SWAP ").extend(_filled(host.get("swap_used_bytes"), host["swap_total_bytes"]))
+    lines.append(memory)
     for disk in host.get("disks", ()):
-        used = _filled(disk.get("used_bytes"), disk.get("total_bytes"), paint)
-        lines.append("DISK %s  %s  %s" % (used, disk["mount"], paint(disk.get("kind", ""), _GREY)))
+        line = Line("DISK ").extend(_filled(disk.get("used_bytes"), disk.get("total_bytes")))
+        lines.append(line.add("  %s  " % disk["mount"]).add(disk.get("kind", ""), _GREY))
     for network in host.get("networks", ()):
         if network.get("addresses"):
-            lines.append("NET  %s  %s" % (network["interface"], ", ".join(network["addresses"])))
+            lines.append(Line("NET  %s  %s" % (network["interface"], ", ".join(network["addresses"]))))
     return lines
 
 
@@ -101,31 +119,27 @@ def _cpu_share(host, before):
     return (total - idle) / total if total > 0 else None
 
 
-def _gpus(snapshot, paint):
+def _gpus(snapshot):
     gpus = snapshot.get("gpus")
     if gpus is None:
-        return [paint("The GPUs cannot be read at the moment.", _RED)]
+        return [Line().add("The GPUs cannot be read at the moment.", _RED)]
     if not gpus:
-        return ["No GPU found on this machine."]
+        return [Line("No GPU found on this machine.")]
     people = _people(snapshot)
     names = [_name(gpu) for gpu in gpus]
-    widest = max(len(name) for name in names)
+    widest = max(columns(left(name, 0)) for name in names)
     title = "GPU  %s  UTIL  %s  TEMP  POWER        FAN  USED BY" % ("MODEL".ljust(widest), "MEMORY".ljust(_BAR + 18))
-    lines = [paint(title, _GREY)]
+    lines = [Line().add(title, _GREY)]
     for gpu, name in zip(gpus, names):
-        lines.append(
-            "%3s  %s  %s  %s  %s  %s  %s  %s"
-            % (
-                "" if "parent_uuid" in gpu else gpu["index"],
-                name.ljust(widest),
-                _percent(gpu.get("utilization_ratio")),
-                _filled(gpu.get("memory_used_bytes"), gpu.get("memory_total_bytes"), paint),
-                _temperature(gpu, paint),
-                _power(gpu),
-                _percent(gpu.get("fan_ratio")),
-                paint(gpu["fault"], _RED) if "fault" in gpu else people.get(gpu.get("uuid"), ""),
-            )
-        )
+        index = "" if "parent_uuid" in gpu else gpu["index"]
+        line = Line("%3s  %s  %s  " % (index, left(name, widest), _percent(gpu.get("utilization_ratio"))))
+        line.extend(_filled(gpu.get("memory_used_bytes"), gpu.get("memory_total_bytes"))).add("  ")
+        line.add(*_temperature(gpu)).add("  %s  %s  " % (_power(gpu), _percent(gpu.get("fan_ratio"))))
+        if "fault" in gpu:
+            line.add(gpu["fault"], _RED)
+        else:
+            line.add(people.get(gpu.get("uuid"), ""))
+        lines.append(line)
     return lines
 
 
@@ -149,56 +163,57 @@ def _people(snapshot):
     }
 
 
-def _processes(snapshot, width, paint):
+def _processes(snapshot):
     indexes = {gpu.get("uuid"): gpu["index"] for gpu in snapshot.get("gpus") or ()}
     users = [_user(process) for process in snapshot["processes"]]
-    widest = max([4] + [len(user) for user in users])
-    lines = [paint("    PID  %s  GPU   MEMORY   SM   RUNNING  COMMAND" % "USER".ljust(widest), _GREY)]
+    widest = max([4] + [columns(left(user, 0)) for user in users])
+    lines = [Line().add("    PID  %s  GPU   MEMORY   SM   RUNNING  COMMAND" % "USER".ljust(widest), _GREY)]
     for process, user in zip(snapshot["processes"], users):
         for use in process.get("gpus", ()):
             started = process.get("start_time")
-            line = "%7d  %s  %3s  %7s  %s  %s  %s" % (
+            text = "%7d  %s  %3s  %7s  %s  %s  %s" % (
                 process["pid"],
-                user.ljust(widest),
+                left(user, widest),
                 indexes.get(use["uuid"], _UNKNOWN),
                 size(use.get("memory_bytes")),
                 _percent(use.get("sm_ratio")),
                 (duration(snapshot["time"] - started) if started else _UNKNOWN).rjust(7),
                 process.get("command") or process.get("name") or _UNKNOWN,
             )
-            code = _RED if process.get("vanished") else _GREY if process.get("nice", 0) > 0 else None
-            lines.append(paint(_cut(line, width), code) if code else line)
+            lines.append(Line().add(text, _RED if process.get("vanished") else _GREY if _is_nice(process) else None))
     return lines
+
+
+def _is_nice(process):
+    return process.get("nice", 0) > 0
 
 
 def _user(process):
     return "(dead)" if process.get("vanished") and "user" not in process else process.get("user", _UNKNOWN)
 
 
-def _filled(used, total, paint):
+def _filled(used, total):
     """A bar with used and total; green, yellow from 60 %, red from 90 %."""
-    if not total:
-        return "%s %s" % ("░" * _BAR, _UNKNOWN.rjust(17))
-    text = "%7s / %7s" % (size(used), size(total))
-    if used is None:
-        return "%s %s" % ("░" * _BAR, text)
+    text = " %7s / %7s" % (size(used), size(total)) if total else " " + _UNKNOWN.rjust(17)
+    if not total or used is None:
+        return Line("░" * _BAR + text)
     share = min(1.0, used / total)
     full = round(share * _BAR)
     colour = _RED if share > 0.9 else _YELLOW if share > 0.6 else _GREEN
-    return "%s%s %s" % (paint("█" * full, colour), paint("░" * (_BAR - full), _GREY), text)
+    return Line().add("█" * full, colour).add("░" * (_BAR - full), _GREY).add(text)
 
 
 def _percent(ratio):
     return "%3d%%" % round(100 * ratio) if ratio is not None else _UNKNOWN.rjust(4)
 
 
-def _temperature(gpu, paint):
+def _temperature(gpu):
+    """The temperature as text, and its colour."""
     celsius = gpu.get("temperature_celsius")
     if celsius is None:
-        return _UNKNOWN.rjust(4)
+        return _UNKNOWN.rjust(4), None
     hot = celsius >= gpu.get("temperature_slowdown_celsius", 90) - 5
-    text = "%2d°C" % celsius
-    return paint(text, _RED) if hot else text
+    return "%2d°C" % celsius, _RED if hot else None
 
 
 def _power(gpu):
@@ -228,35 +243,3 @@ def duration(seconds):
     if hours:
         return "%dh %02dm" % (hours, minutes)
     return "%dm %02ds" % (minutes, seconds % 60)
-
-
-def _paint(text, *codes):
-    return "\x1b[%sm%s\x1b[0m" % (";".join(codes), text) if text else text
-
-
-def _cut(line, width):
-    """At most so many columns; colour codes take none."""
-    if len(line) <= width:
-        return line
-    shown, position = 0, 0
-    while position < len(line):
-        if line[position] == "\x1b":
-            position = line.find("m", position) + 1
-            continue
-        if shown == width - 1 and len(line) - position > 1:
-            rest = line[position:]
-            return line[:position] + ("…" if _visible(rest) > 1 else rest) + ("\x1b[0m" if "\x1b" in line else "")
-        shown += 1
-        position += 1
-    return line
-
-
-def _visible(text):
-    shown, position = 0, 0
-    while position < len(text):
-        if text[position] == "\x1b":
-            position = text.find("m", position) + 1
-            continue
-        shown += 1
-        position += 1
-    return shown

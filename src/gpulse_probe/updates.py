@@ -1,0 +1,70 @@
+"""Lines of what changed: a whole Snapshot when something came, went or is not what it was, columns otherwise."""
+
+import json
+
+from gpulse_probe import devices, schema
+from gpulse_probe.sampler import whole
+
+# Whoever missed a line, or does not trust their own sums, is right again after so long.
+WHOLE_EVERY_SECONDS = 300.0
+_MOVING = ("seq", "time", "devices_age_seconds")
+_HOST_FACTS = frozenset(field.name for field in schema.HOST if field.kind == "fact")
+
+
+class Updates:
+    def __init__(self, interval):
+        self._interval = interval or 0.0
+        self._whole_seq = None
+        self._whole_due = 0.0
+        self._host = {}
+        self._known = None
+        self._fault = None
+        self._count = 0
+
+    def wanted(self, now):
+        """What a device child is to be told."""
+        wanted = {"updates": True}
+        if now >= self._whole_due:
+            wanted["full"] = True
+        return wanted
+
+    def line(self, moment):
+        host = self._host_changes(moment.host)
+        known = (moment.gpus != "null", moment.processes != "null", moment.fault is not None)
+        # While the GPUs are unknown nothing of them has to come from the child.
+        at_will = moment.fault is not None and moment.now >= self._whole_due
+        if self._whole_seq is None or moment.columns is None or known != self._known or at_will:
+            self._known = known
+            self._whole_seq = moment.snapshot["seq"]
+            self._whole_due = moment.now + WHOLE_EVERY_SECONDS - self._interval
+            self._fault = moment.fault
+            if moment.fault is not None and known[0]:
+                self._count = len(json.loads(moment.gpus))
+            return whole(moment)
+        if _HOST_FACTS.intersection(host):
+            self._whole_due = moment.now
+        return self._update(moment, host)
+
+    def _host_changes(self, host):
+        before, self._host = self._host, host
+        changed = {name: value for name, value in host.items() if name not in before or before[name] != value}
+        changed.update((name, None) for name in before if name not in host)
+        return changed
+
+    def _update(self, moment, host):
+        head = {"update": self._whole_seq}
+        head.update((name, moment.snapshot[name]) for name in _MOVING if name in moment.snapshot)
+        if host:
+            head["host"] = host
+        parts = [devices.encode(head)[:-1]]
+        columns = moment.columns
+        if moment.fault is not None:
+            columns = "{}"
+            if moment.fault != self._fault and moment.gpus != "null":
+                columns = devices.encode({"gpus": {"fault": [moment.fault] * self._count}})
+            self._fault = moment.fault
+        if columns != "{}":
+            parts.append("," + columns[1:-1])
+        if moment.reports != "[]":
+            parts.append(',"reports":%s' % moment.reports)
+        return "".join(parts) + "}"
