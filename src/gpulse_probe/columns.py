@@ -1,4 +1,4 @@
-"""What changed from one sample to the next, as columns: a field, and its value for each GPU, process or use."""
+"""What is not as it was last told as a whole, in columns: a field, and its value for each GPU, process or use."""
 
 from gpulse_probe import schema
 
@@ -16,21 +16,30 @@ _UNFIT = {
 
 
 class Columns:
-    """Remembers the last sample, to compare the next one with it. Records given to it must not be changed after."""
+    """Remembers the sample that was told as a whole, to compare others with it. Its records must not be changed after.
+
+    Each answer stands for itself: whoever misses one is right again with the next.
+    """
 
     def __init__(self):
-        self._last = None
+        self._whole = None
 
-    def changes(self, source, gpus, processes):
-        """{part: {field: values}} since the sample before; None where that cannot be said so: tell it all.
+    def changes(self, source, gpus, processes, full=False):
+        """{part: {field: values}} against the whole one; None where that cannot be said, or is not wanted: tell it all.
 
-        gpus and processes are None where they are unknown.
+        gpus and processes are None where they are unknown. What is told as a whole is what later ones are held against.
         """
         tables = {"gpus": gpus, "processes": processes}
         if processes is not None:
             tables["uses"] = [use for process in processes for use in process["gpus"]]
         shape = (source, [(process["pid"], len(process["gpus"])) for process in processes or ()])
-        before, self._last = self._last, (shape, tables)
+        found = None if full else self._differences(shape, tables)
+        if found is None:
+            self._whole = (shape, tables)
+        return found
+
+    def _differences(self, shape, tables):
+        before = self._whole
         if before is None or before[0] != shape or before[1].keys() != tables.keys():
             return None
         found = {}

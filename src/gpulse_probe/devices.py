@@ -61,8 +61,8 @@ class Devices:
         if self._events:
             head["xid_events"] = self._events
         if wanted.get("updates"):
-            columns = self._changes(head.get("gpu_source"), records, processes)
-            if columns is not None and not wanted.get("full"):
+            columns = self._changes(head.get("gpu_source"), records, processes, wanted.get("full"))
+            if columns is not None:
                 head["update"] = True
                 records, processes = columns, None
         lines = (head, records, processes, tick.reports, tick.collectors)
@@ -89,12 +89,12 @@ class Devices:
         listed_at = now - head.get("age_seconds", 0.0)
         return records, tick.run("processes", self._collect_processes, uses, listed_at)
 
-    def _changes(self, source, records, processes):
+    def _changes(self, source, records, processes, full):
         if self._columns is None:
             from gpulse_probe.columns import Columns
 
             self._columns = Columns()
-        return self._columns.changes(source, records, processes)
+        return self._columns.changes(source, records, processes, full)
 
     def _note(self, text):
         """Note what is about to be done; False where an earlier child hung in it."""

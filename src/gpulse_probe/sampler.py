@@ -27,7 +27,7 @@ _LASTING = schema.GPU_FACTS | {"xid_events"}
 Sample = namedtuple("Sample", "head asked_at gpus processes reports collectors")
 # One tick, from which a line is made: dictionaries of the Snapshot's plain fields, of probe and host; lists of
 # reports and collectors as texts; gpus and processes as texts, "null" where they are unknown. fault: why GPUs that
-# were known cannot be read. columns: what changed of the devices since the tick before, as a text; None: anything.
+# were known cannot be read. columns: what of the devices is not as last told as a whole, as a text; None: anything.
 Moment = namedtuple("Moment", "now snapshot probe host gpus processes reports collectors fault columns")
 
 
@@ -42,6 +42,7 @@ class Sampler:
         self._patience = min(1.0, interval / 2.0) if interval else 0.0
         self._seq = 0
         self._queue = []
+        self._columns = "{}"
         self._sample = None
         self._last_gpus = None
         self._events = {}
@@ -132,21 +133,22 @@ class Sampler:
                 watchdog.ask(self._wanted(self._system.monotonic()))
 
     def _take_samples(self):
-        """Look at what the child answered since the last tick: what changed by it, as Moment.columns."""
+        """Look at what the child answered since the last tick: what is not as told as a whole, as Moment.columns."""
         self._queue += self._watchdog.take()
-        columns = "{}"
+        told_whole = False
         while self._queue:
             answer, asked_at = self._queue[0]
             head, gpus, processes, reports, collectors = answer.decode("ascii").split("\n")
             head = json.loads(head)
             if head.get("update"):
-                if columns is None:
+                if told_whole:
                     # It is about what is told as a whole in this line, so it goes into the next one.
                     break
-                columns = gpus if columns == "{}" else _merged(columns, gpus)
+                self._columns = gpus
                 gpus, processes = self._sample.gpus, self._sample.processes
             else:
-                columns = None
+                told_whole = True
+                self._columns = "{}"
                 if gpus != "null":
                     self._last_gpus = gpus
             self._sample = Sample(head, asked_at, gpus, processes, reports, collectors)
@@ -154,7 +156,7 @@ class Sampler:
             if head.get("restart"):
                 self._watchdog.restart()
             del self._queue[0]
-        return columns
+        return None if told_whole else self._columns
 
     def _facts_only(self, fault):
         """The GPUs known before they fell silent, without the values nobody knows now."""
@@ -180,14 +182,6 @@ def whole(moment):
         parts.append(',"processes":%s' % moment.processes)
     parts.append(',"reports":%s}' % moment.reports)
     return "".join(parts)
-
-
-def _merged(first, second):
-    """Columns of two samples as those of one: later values count."""
-    columns = json.loads(first)
-    for part, changed in json.loads(second).items():
-        columns.setdefault(part, {}).update(changed)
-    return devices.encode(columns)
 
 
 def _joined(first, second):

@@ -1,4 +1,4 @@
-"""Lines of what changed: a whole Snapshot when something came, went or is not what it was, columns otherwise."""
+"""Updates: a whole Snapshot when something came or went, otherwise what is not as in the last whole one."""
 
 import json
 
@@ -29,7 +29,6 @@ class Updates:
         return wanted
 
     def line(self, moment):
-        host = self._host_changes(moment.host)
         known = (moment.gpus != "null", moment.processes != "null", moment.fault is not None)
         # While the GPUs are unknown nothing of them has to come from the child.
         at_will = moment.fault is not None and moment.now >= self._whole_due
@@ -38,15 +37,17 @@ class Updates:
             self._whole_seq = moment.snapshot["seq"]
             self._whole_due = moment.now + WHOLE_EVERY_SECONDS - self._interval
             self._fault = moment.fault
+            self._host = moment.host
             if moment.fault is not None and known[0]:
                 self._count = len(json.loads(moment.gpus))
             return whole(moment)
+        host = self._host_changes(moment.host)
         if _HOST_FACTS.intersection(host):
             self._whole_due = moment.now
         return self._update(moment, host)
 
     def _host_changes(self, host):
-        before, self._host = self._host, host
+        before = self._host
         changed = {name: value for name, value in host.items() if name not in before or before[name] != value}
         changed.update((name, None) for name in before if name not in host)
         return changed
@@ -62,7 +63,6 @@ class Updates:
             columns = "{}"
             if moment.fault != self._fault and moment.gpus != "null":
                 columns = devices.encode({"gpus": {"fault": [moment.fault] * self._count}})
-            self._fault = moment.fault
         if columns != "{}":
             parts.append("," + columns[1:-1])
         if moment.reports != "[]":

@@ -23,7 +23,7 @@ UPDATE_FIELDS = {field.name for field in RECORDS["Update"]}
 
 
 def apply(snapshot, update):
-    """The Snapshot as it is after an update: the reference for whoever reads the stream."""
+    """The Snapshot of an update: what the last whole one says, but for what the update says is not so any more."""
     assert set(update) <= UPDATE_FIELDS, update
     snapshot = copy.deepcopy(snapshot)
     snapshot.pop("devices_age_seconds", None)
@@ -65,6 +65,7 @@ class Reader:
     def __init__(self, probe):
         self.probe = probe
         self.snapshot = None
+        self.last_whole = None
         self.whole = None
         self.sizes = {True: [], False: []}
 
@@ -78,7 +79,9 @@ class Reader:
         else:
             assert told["update"] == self.base
             assert told["seq"] == self.snapshot["seq"] + 1
-        self.snapshot = told if self.whole else apply(self.snapshot, told)
+            # A line stands for itself: those in between are not needed.
+        self.last_whole = told if self.whole else self.last_whole
+        self.snapshot = told if self.whole else apply(self.last_whole, told)
         assert conforms("Snapshot", self.snapshot) == []
         return self.snapshot
 
@@ -137,7 +140,7 @@ def test_updates_make_the_stream_of_whole_snapshots(fake, tmp_path):
     assert driver.stdin
     assert driver.stdout
     kinds = []
-    snapshot = None
+    whole = None
     try:
         for tick in range(60):
             alive = sleepers[: 2 + tick // 12] if tick < 40 else sleepers[1:4]
@@ -152,7 +155,8 @@ def test_updates_make_the_stream_of_whole_snapshots(fake, tmp_path):
             driver.stdin.flush()
             told, expected = (json.loads(driver.stdout.readline()) for _ in range(2))
             kinds.append("update" in told)
-            snapshot = apply(snapshot, told) if kinds[-1] else told
+            whole = whole if kinds[-1] else told
+            snapshot = apply(whole, told) if kinds[-1] else dict(told)
             snapshot.pop("devices_age_seconds", None)
             expected.pop("devices_age_seconds", None)
             assert differences(snapshot, expected) == [], tick

@@ -1,5 +1,6 @@
 """The simulated cluster: lines as the probe writes them, the same at every run, and a day that looks like one."""
 
+import copy
 import json
 from collections import Counter
 from random import Random
@@ -47,20 +48,24 @@ def test_lines_are_what_the_schema_says():
 
 
 def test_updates_put_over_the_full_line_are_the_full_line():
-    cluster = Cluster(12, start=START)
+    cluster, twin = Cluster(12, start=START), Cluster(12, start=START)
     known = snapshots(cluster)
+    snapshots(twin)
     compared = Counter()
     for second in range(1, 400):
         cluster.advance(START + second)
-        for name, snapshot in known.items():
+        twin.advance(START + second)
+        for name, whole in known.items():
             line = cluster.update_line(name)
+            expected = json.loads(twin.full_line(name))
             if line is None:
                 known[name] = json.loads(cluster.full_line(name))
                 compared["full"] += 1
                 continue
-            apply(snapshot, json.loads(line))
             if second % 20 == 0:
-                assert snapshot == json.loads(cluster.nodes[name].restated_line())
+                snapshot = copy.deepcopy(whole)
+                apply(snapshot, json.loads(line))
+                assert snapshot == expected
                 compared["update"] += 1
     assert compared["full"] >= 12
     assert compared["update"] > 150

@@ -1,6 +1,7 @@
 """The simulated transport: the same calls as for real nodes, into a real fleet."""
 
 import asyncio
+import copy
 import json
 import time
 from collections import Counter
@@ -12,6 +13,7 @@ from gpulse.simulate.cluster import Cluster
 from gpulse.simulate.crowd import Crowd
 from gpulse.simulate.transport import MOST_LIVED, SimulatedTransport, scene
 from tests.conform import conforms
+from tests.simulate.test_cluster import apply
 
 START = 1_760_000_000.0
 
@@ -73,13 +75,40 @@ def test_a_fleet_sees_a_cluster_at_work(clock):
     assert fleet.node(failed).name == failed
 
 
+class Listener:
+    """Passes everything on to the fleet, and remembers each node's last full line and its last line."""
+
+    def __init__(self, fleet):
+        self.fleet = fleet
+        self.full, self.last = {}, {}
+
+    def connecting(self, name, detail):
+        self.fleet.connecting(name, detail)
+
+    def line(self, name, data):
+        self.fleet.line(name, data)
+        self.last[name] = json.loads(data)
+        if "update" not in self.last[name]:
+            self.full[name] = self.last[name]
+
+    def tick(self):
+        self.fleet.tick()
+
+    def said(self, name):
+        snapshot = copy.deepcopy(self.full[name])
+        if "update" in self.last[name]:
+            apply(snapshot, self.last[name])
+        return snapshot
+
+
 def test_what_the_fleet_tells_is_what_the_node_said(clock):
     cluster = Cluster(6, start=START, faults=False)
     fleet = placed(cluster, clock)
-    for _ in drive(cluster, fleet, clock, 20):
+    listener = Listener(fleet)
+    for _ in drive(cluster, listener, clock, 20):
         pass
     for name in fleet.names():
-        said = json.loads(cluster.nodes[name].restated_line())
+        said = listener.said(name)
         view = fleet.node(name, detail=True)
         assert [gpu.power_watts for gpu in view.gpus] == [gpu.get("power_watts") for gpu in said["gpus"]]
         assert [(process.pid, process.cpu_seconds_total) for process in view.processes] == [

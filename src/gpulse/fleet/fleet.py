@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from operator import attrgetter
 from struct import Struct
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
 from gpulse.errors import BadLine
 from gpulse.fleet import health, state, telling
@@ -16,16 +18,17 @@ from gpulse.fleet.node import Node
 from gpulse.fleet.people import People
 from gpulse.fleet.places import Place
 from gpulse.fleet.thresholds import Thresholds
-from gpulse.fleet.updates import Update
+from gpulse.fleet.updates import Arrival, Hot
 from gpulse.fleet.views import GpuView, LogEntry, NodeView, PersonView, Summary
 from gpulse_probe.schema import SCHEMA
 
 __all__ = ["BadLine", "Fleet", "FleetSettings"]
 
 _decode_snapshot = msgspec.json.Decoder(Snapshot).decode
-_decode_update = msgspec.json.Decoder(Update).decode
-_decode_figures = msgspec.json.Decoder(list[float | None]).decode
-_HEALTH = frozenset(health.HEALTH_FIELDS)
+_decode_arrival = msgspec.json.Decoder(Arrival).decode
+_figures = attrgetter(*HOT)
+_health = attrgetter(*health.HEALTH_FIELDS)
+_NOTHING_HOT = Hot()
 _UPDATE = b'{"update":'
 _MOST_MODELS = 1000
 
@@ -104,7 +107,7 @@ class Fleet:
             return
         try:
             if data.startswith(_UPDATE):
-                self._apply(node, _decode_update(data))
+                self._apply(node, _decode_arrival(data), data)
             else:
                 snapshot = _decode_snapshot(data)
                 if (snapshot.schema or 0) > SCHEMA:
@@ -216,22 +219,31 @@ class Fleet:
 
     # Taking over what a line says.
 
-    def _apply(self, node: Node, update: Update) -> None:
+    def _apply(self, node: Node, update: Arrival, line: bytes) -> None:
+        if update.update != node.seq:
+            raise BadLine("an update of another snapshot than the last")
+        hot = update.gpus or _NOTHING_HOT
+        told = [(field, values) for field, values in zip(HOT, _figures(hot), strict=True) if values is not UNSET]
         # All of it is checked before any of it counts.
-        figures = []
-        gpus = update.gpus
-        if gpus:
-            for field in HOT:
-                if field in gpus:
-                    values = _decode_figures(gpus[field])
-                    if len(values) != node.count:
-                        raise BadLine(f"{len(values)} values of {field} for {node.count} GPUs")
-                    figures.append((field, values))
-        node.apply(update)
-        for field, values in figures:
+        for field, values in told:
+            if len(values) != node.count:
+                raise BadLine(f"{len(values)} values of {field} for {node.count} GPUs")
+        node.apply(update, line)
+        moved = tuple([field for field, _ in told])
+        if moved != node.moved:
+            self._put_back(node, set(node.moved).difference(moved))
+            node.moved = moved
+        for field, values in told:
             self.gpu_columns.write(field, node.start, values, node.packing)
-        if gpus and not _HEALTH.isdisjoint(gpus):
+        ill = any(told is not UNSET for told in _health(hot))
+        if ill or node.ill:
+            node.ill = ill
             self._judge_health(node)
+
+    def _put_back(self, node: Node, fields: Collection[str]) -> None:
+        """Figures that are as in the Snapshot again."""
+        for field in fields:
+            self.gpu_columns.write(field, node.start, [getattr(gpu, field) for gpu in node.gpus], node.packing)
 
     def _take_over(self, node: Node) -> None:
         columns = self.gpu_columns
@@ -246,8 +258,7 @@ class Fleet:
             self._new_layout(node)
         node.uuids = [gpu.uuid for gpu in gpus]
         slots = slice(node.start, node.start + node.count)
-        for field in HOT:
-            columns.write(field, node.start, [getattr(gpu, field) for gpu in gpus], node.packing)
+        self._put_back(node, HOT)
         totals = [gpu.memory_total_bytes for gpu in gpus]
         columns.memory_total[slots] = [np.nan if total is None else total for total in totals]
         parents = {gpu.parent_uuid for gpu in gpus if gpu.parent_uuid}

@@ -1,4 +1,4 @@
-"""The updates of one node since its last full Snapshot: kept as they came, decoded when they are read."""
+"""The last two updates of a node, as they came; decoded when they are read."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
@@ -6,67 +6,57 @@ from typing import Any, Literal
 import msgspec
 from msgspec.json import Decoder
 
-from gpulse.fleet.updates import MOST_COLUMNS, RawColumns, Update
+from gpulse.fleet.updates import Parts
 
 Part = Literal["host", "gpus", "processes", "uses"]
-_PARTS: tuple[Part, ...] = ("host", "gpus", "processes", "uses")
+_decode = Decoder(Parts).decode
 
 
 class History:
-    """What the updates say now, and what they said before the last of them.
+    """What the last update says, and the one before it, by which rates are made."""
 
-    The last one is kept apart from all before it, so that every counter has its value of the line before.
-    """
-
-    __slots__ = ("_last", "_lies", "gpus", "host", "processes", "uses")
+    __slots__ = ("_before", "_last", "_lies")
 
     def __init__(self, lies: Callable[[str], None]) -> None:
         """`lies` is told of what is not as the schema says."""
-        self.host: RawColumns = {}
-        self.gpus: RawColumns = {}
-        self.processes: RawColumns = {}
-        self.uses: RawColumns = {}
-        self._last: Update | None = None
+        self._last: bytes | None = None
+        self._before: bytes | None = None
         self._lies = lies
 
     def __bool__(self) -> bool:
         return self._last is not None
 
-    def add(self, update: Update) -> None:
-        # Written out: this runs for every line of every node.
-        last = self._last
-        if last is not None:
-            if last.host:
-                self.host.update(last.host)
-            if last.gpus:
-                self.gpus.update(last.gpus)
-            if last.processes:
-                self.processes.update(last.processes)
-            if last.uses:
-                self.uses.update(last.uses)
-            for part in _PARTS:
-                if len(getattr(self, part)) > MOST_COLUMNS:
-                    self._lies(f"more than {MOST_COLUMNS} fields of {part}")
-                    setattr(self, part, {})
-        self._last = update
+    def add(self, line: bytes) -> None:
+        self._before, self._last = self._last, line
 
-    def read(
-        self, part: Part, decoders: Mapping[str, Decoder[Any]], count: int | None, before: bool = False
-    ) -> dict[str, Any]:
-        """The part's columns as of now, or as of the line before. `count` is how many values each must have.
+    def reader(self, before: bool = False) -> "Reader":
+        """The columns of the last update, or of the one before it."""
+        line = self._before if before else self._last
+        if line is None:
+            return Reader(Parts(), self._lies)
+        try:
+            return Reader(_decode(line), self._lies)
+        except msgspec.MsgspecError as error:
+            self._lies(str(error))
+            return Reader(Parts(), self._lies)
 
-        One that is not what the schema says is unknown.
-        """
+
+class Reader:
+    """The columns of one update."""
+
+    def __init__(self, parts: Parts, lies: Callable[[str], None]) -> None:
+        self._parts = parts
+        self._lies = lies
+
+    def columns(self, part: Part, decoders: Mapping[str, Decoder[Any]], count: int | None) -> dict[str, Any]:
+        """A part by field; `count` is how many values each must have. What is not as the schema says is left out."""
         found = {}
-        raw: RawColumns = getattr(self, part)
-        if not before and self._last is not None:
-            raw = {**raw, **(getattr(self._last, part) or {})}
-        for name, column in raw.items():
+        for name, raw in getattr(self._parts, part).items():
             decoder = decoders.get(name)
             if decoder is None:
                 continue
             try:
-                value = decoder.decode(column)
+                value = decoder.decode(raw)
                 if count is not None and len(value) != count:
                     raise msgspec.ValidationError(f"{len(value)} values for {count}")
             except msgspec.MsgspecError as error:

@@ -1,4 +1,4 @@
-"""One node as told last: its last full Snapshot, and over it the columns that changed since."""
+"""One node as told last: its last full Snapshot, and what the last update says is not so any more."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpulse.errors import BadLine
 from gpulse.fleet.history import History
 from gpulse.fleet.model import Gpu, GpuUse, Host, Process, Report, Snapshot
 from gpulse.fleet.places import Place
-from gpulse.fleet.updates import GPU_DECODERS, HOST_DECODERS, PROCESS_DECODERS, USE_DECODERS, Update
+from gpulse.fleet.updates import GPU_DECODERS, HOST_DECODERS, PROCESS_DECODERS, USE_DECODERS, Arrival
 from gpulse.fleet.views import LogEntry
 
 MOST_GPUS = 512
@@ -47,6 +47,10 @@ class Node:
         self.uuids: list[str | None] = []
         # Its piece of the layout in live frames; None: to be made anew.
         self.described: bytes | None = None
+        # The hot figures that were not as in the Snapshot at the last line.
+        self.moved: tuple[str, ...] = ()
+        # Whether its last update told of a card's health.
+        self.ill = False
         self.time = 0.0
         self.time_before = 0.0
         self.clock_difference: float | None = None
@@ -80,20 +84,20 @@ class Node:
         self.processes = processes
         self.uses = [use for process in processes for use in process.gpus or ()]
         self._updates = History(self._lies)
+        self.moved = ()
+        self.ill = False
 
     def _past(self) -> Node:
         past = copy.copy(self)
         past._before_snapshot = None
         return past
 
-    def apply(self, update: Update) -> None:
-        """Take over what changed."""
-        if update.update != self.seq:
-            raise BadLine("an update of another snapshot than the last")
-        self._updates.add(update)
+    def apply(self, update: Arrival, line: bytes) -> None:
+        """Take over an update."""
+        self._updates.add(line)
         self.time_before = self.time
         self.time = update.time
-        self.reports = update.reports
+        self.reports = update.reports or ()
         self._before_snapshot = None
         self.devices_age = update.devices_age_seconds
 
@@ -113,18 +117,19 @@ class Node:
 
     def current_host(self, before: bool = False) -> Host:
         host = (self.snapshot.host if self.snapshot else None) or Host()
-        values = self._updates.read("host", HOST_DECODERS, None, before)
+        values = self._updates.reader(before).columns("host", HOST_DECODERS, None)
         return msgspec.structs.replace(host, **values) if values else host
 
     def current_gpus(self, before: bool = False) -> list[Gpu]:
         """The GPUs' records as of now, or as of the line before."""
-        columns = self._updates.read("gpus", GPU_DECODERS, len(self.gpus), before)
+        columns = self._updates.reader(before).columns("gpus", GPU_DECODERS, len(self.gpus))
         return [_with(gpu, columns, place) for place, gpu in enumerate(self.gpus)] if columns else self.gpus
 
     def current_processes(self, before: bool = False) -> list[Process]:
         """The processes' records as of now, or as of the line before."""
-        use_columns = self._updates.read("uses", USE_DECODERS, len(self.uses), before)
-        columns = self._updates.read("processes", PROCESS_DECODERS, len(self.processes), before)
+        reader = self._updates.reader(before)
+        use_columns = reader.columns("uses", USE_DECODERS, len(self.uses))
+        columns = reader.columns("processes", PROCESS_DECODERS, len(self.processes))
         if not use_columns and not columns:
             return self.processes
         uses = [_with(use, use_columns, place) for place, use in enumerate(self.uses)]

@@ -1,38 +1,58 @@
-"""An Update: what changed on a node since its line before, in columns.
+"""An Update: what is not as in a node's last full Snapshot, in columns.
 
-A column has one value for each GPU, process or use of the last full Snapshot, in its order; null is unknown.
-Whatever is not named is as it was. Facts and the set of GPUs and processes change only with a full Snapshot.
+A column has one value for each GPU, process or use of that Snapshot, in its order; null is unknown. Whatever is not
+named is as in the Snapshot, so that a line stands for itself: none before it is needed, and one that is lost does no
+harm. Facts and the set of GPUs and processes change only with a full Snapshot.
 
-Most lines are updates and most of what they tell is never looked at, so columns are kept as they came, and decoded
-and checked against the schema when somebody reads them. The few figures that states are made of are decoded on
+Most lines are updates and most of what they tell is never looked at. So a line is kept as it came, and decoded and
+checked against the schema when somebody reads it; only the few figures that states are made of are decoded on
 arrival.
 """
 
 from types import GenericAlias
 from typing import Any
 
-from msgspec import Raw, Struct
+from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.json import Decoder
 
 from gpulse.fleet.model import Host, Report
 from gpulse_probe.schema import RECORDS
 
 Column = list[Any]
-RawColumns = dict[str, Raw]
-# A node that names more fields than this makes them up.
-MOST_COLUMNS = 256
+Figures = list[float | None] | UnsetType
 
 
-class Update(Struct, gc=False):
+class Hot(Struct):
+    """The columns of GPUs that states are made of; the last three only by whether they are there."""
+
+    utilization_ratio: Figures = UNSET
+    memory_used_bytes: Figures = UNSET
+    temperature_celsius: Figures = UNSET
+    power_watts: Figures = UNSET
+    sm_active_ratio: Figures = UNSET
+    fault: Raw | UnsetType = UNSET
+    remapped_rows_failed: Raw | UnsetType = UNSET
+    ecc_uncorrected_volatile_total: Raw | UnsetType = UNSET
+
+
+class Arrival(Struct):
+    """What is read of an Update when it comes."""
+
     update: int
     seq: int
     time: float
     devices_age_seconds: float | None = None
-    host: RawColumns | None = None
-    gpus: RawColumns | None = None
-    processes: RawColumns | None = None
-    uses: RawColumns | None = None
-    reports: tuple[Report, ...] = ()
+    gpus: Hot | None = None
+    reports: list[Report] | None = None
+
+
+class Parts(Struct):
+    """What is read of an Update when somebody looks at its node."""
+
+    host: dict[str, Raw] = {}
+    gpus: dict[str, Raw] = {}
+    processes: dict[str, Raw] = {}
+    uses: dict[str, Raw] = {}
 
 
 _TYPES: dict[str, Any] = {

@@ -121,6 +121,9 @@ def _record(cluster: Cluster, seconds: int, every: int) -> list[Recording]:
             recording.updates.append(_behind(update, b'"time":') if update else None)
             if full is not None:
                 recording.fulls[second] = _behind(full, b'"seq":')
+    for recording in recordings:
+        # Begun again, the updates are not about the Snapshot the recording ended with.
+        recording.updates[0] = None
     return recordings
 
 

@@ -1,4 +1,4 @@
-"""The lines a probe writes: a full Snapshot, or what changed since the line before."""
+"""The lines a probe writes: a full Snapshot, or what is not as in the last one."""
 
 from typing import Any, NamedTuple
 
@@ -58,7 +58,7 @@ class Lines:
         return self.restated(time, reports)
 
     def restated(self, time: float, reports: list[Record]) -> bytes:
-        """The line before as a full Snapshot, for one who begins to listen there."""
+        """The last full Snapshot again, for one who begins to listen now."""
         facts, values = self._facts, self._values
         uses = iter(_merged(facts.uses, values.uses))
         processes = _merged(facts.processes, values.processes)
@@ -70,7 +70,7 @@ class Lines:
                 "node": self._node,
                 "boot_id": self._boot_id,
                 "time": round(time, 3),
-                "seq": self._seq - 1,
+                "seq": self._full_seq,
                 "probe": self._probe,
                 "host": {**facts.host, **values.host},
                 "gpus": _merged(facts.gpus, values.gpus),
@@ -80,13 +80,12 @@ class Lines:
         )
 
     def update(self, time: float, values: Parts, reports: list[Record]) -> bytes:
-        """What changed; facts and the set of GPUs, processes and uses must be those of the line before."""
+        """What is not as in the last full one; facts and the set of GPUs, processes and uses must be."""
         line: Record = {"update": self._full_seq, "seq": self._seq, "time": round(time, 3)}
         self._seq += 1
         host = {name: value for name, value in values.host.items() if self._values.host.get(name) != value}
         if host:
             line["host"] = host
-        self._values = values
         lists = (("gpus", values.gpus), ("processes", values.processes), ("uses", values.uses))
         for place, (part, records) in enumerate(lists):
             before, now = self._columns[place], _columns(records)
@@ -94,7 +93,6 @@ class Lines:
             changed |= {name: [None] * len(records) for name in before if name not in now}
             if changed:
                 line[part] = changed
-            self._columns[place] = now
         if reports:
             line["reports"] = reports
         return _encode(line)

@@ -148,13 +148,13 @@ class Node:
         return self._lines.full(now, facts, values, uses_of, reports=self.reports)
 
     def update_line(self, now: float) -> bytes | None:
-        """What changed since the line before; None: it takes a full one."""
+        """What is not as in the last full one; None: it takes another."""
         if self.changed or now - self._full_time >= FULL_EVERY_SECONDS:
             return None
         return self._lines.update(now, self._step(now)[0], self.reports)
 
     def restated_line(self) -> bytes:
-        """The line before as a full Snapshot."""
+        """The last full Snapshot again."""
         return self._lines.restated(self._time, self.reports)
 
     def settle(self, now: float) -> None:
