@@ -207,11 +207,8 @@ def report(nodes: int, ticks: int) -> bool:
         print(f"| {what} | {figures} | {fmean(seconds) / total:.0%} |")
     print()
     line, whole_line = fmean(spent.line) / nodes, fmean(whole.line) / nodes
-    print(
-        f"- a line: {line * 1e6:.1f} µs; bare decoding of what is read on arrival: {floor * 1e6:.1f} µs ({line / floor:.1f} ×), ",
-        end="",
-    )
-    print(f"of all of it: {plain * 1e6:.1f} µs ({line / plain:.1f} ×)")
+    print(f"- a line: {line * 1e6:.1f} µs; bare decoding of what is read on arrival: {floor * 1e6:.1f} µs ", end="")
+    print(f"({line / floor:.1f} ×), of all of it: {plain * 1e6:.1f} µs ({line / plain:.1f} ×)")
     print(f"- a full Snapshot every tick instead: {whole_line * 1e6:.0f} µs a line ({whole_line / line:.1f} × ours)")
     delta = sum(spent.frame_bytes) / max(1, len(spent.frame_bytes))
     print(f"- frames: delta {delta / 1e3:.0f} kB, full {len(full_frame) / 1e3:.0f} kB ", end="")
