@@ -5,7 +5,7 @@ from typing import get_args
 import msgspec
 import pytest
 
-from gpulse.fleet import model, updates
+from gpulse.fleet import health, model, updates
 from gpulse.fleet.columns import HOT
 from gpulse_probe.schema import RECORDS
 
@@ -40,4 +40,4 @@ def test_an_update_is_read_in_two_goes():
 
 def test_hot_figures_are_fields_of_a_gpu():
     assert set(updates.Hot.__struct_fields__) <= set(model.Gpu.__struct_fields__)
-    assert updates.Hot.__struct_fields__[: len(HOT)] == HOT
+    assert updates.Hot.__struct_fields__ == HOT + health.HEALTH_FIELDS

@@ -27,7 +27,6 @@ __all__ = ["BadLine", "Fleet", "FleetSettings"]
 _decode_snapshot = msgspec.json.Decoder(Snapshot).decode
 _decode_arrival = msgspec.json.Decoder(Arrival).decode
 _figures = attrgetter(*HOT)
-_health = attrgetter(*health.HEALTH_FIELDS)
 _NOTHING_HOT = Hot()
 _UPDATE = b'{"update":'
 _MOST_MODELS = 1000
@@ -235,7 +234,7 @@ class Fleet:
             node.moved = moved
         for field, values in told:
             self.gpu_columns.write(field, node.start, values, node.packing)
-        ill = any(told is not UNSET for told in _health(hot))
+        ill = _tells_of_health(hot)
         if ill or node.ill:
             node.ill = ill
             self._judge_health(node)
@@ -294,3 +293,12 @@ class Fleet:
 
     def _note(self, node: Node, message: str) -> None:
         node.log.append(LogEntry(time=round(self._wall(), 3), message=message[:1000]))
+
+
+def _tells_of_health(hot: Hot) -> bool:
+    """Whether it has one of health.HEALTH_FIELDS."""
+    return (
+        hot.fault is not UNSET
+        or hot.remapped_rows_failed is not UNSET
+        or hot.ecc_uncorrected_volatile_total is not UNSET
+    )
