@@ -110,7 +110,7 @@ hosts = "gpu[01-04"
 rack = ""
 
 [thresholds]
-disk_full_ratio = 1.5
+busy_utilization_ratio = 1.5
 
 [modles]
 """
@@ -125,7 +125,7 @@ disk_full_ratio = 1.5
         f':14: nodes[1].hosts: "gpu[01-04" has a "[" without its "]"; allowed: {nodes}',
         ':16: nodes[2]: "hosts" is missing; allowed: text in quotes or a list (text in quotes)',
         ':17: nodes[2].rack: cannot be ""; allowed: text that is not empty',
-        ":20: thresholds.disk_full_ratio: cannot be 1.5; allowed: a ratio, 0 to 1",
+        ":20: thresholds.busy_utilization_ratio: cannot be 1.5; allowed: a ratio, 0 to 1",
         ':22: modles: there is no such setting; did you mean "models"? '
         "allowed: hub, ssh, nodes, host_files, ini_files, names, people, models, thresholds",
     ]

@@ -9,9 +9,12 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
+import msgspec
+
 from gpulse.api.application import create_app
 from gpulse.api.server import make_server
 from gpulse.config import Config
+from gpulse.config.hosts import Address
 from gpulse.discovery import Source, Target, watch
 from gpulse.fleet.fleet import Fleet, FleetSettings
 from gpulse.fleet.places import Place
@@ -80,7 +83,10 @@ class Hub:
         async for found in watch(sources, self._say, self.config.names):
             others = [target for target in found if target.name not in {one.name for one in own}]
             for one in own:
-                self.fleet.place(Place(name=one.name, address="this machine", interval_seconds=one.interval_seconds))
+                # It may be listed as well: then its group and its name for people are told there.
+                listed_as = [target for target in found if target.name == one.name] or [Target(one.name, one.name)]
+                place = self._place(listed_as[0])
+                self.fleet.place(msgspec.structs.replace(place, address="this machine"))
             for target in others:
                 self.fleet.place(self._place(target))
             targets: list[LocalTarget | SshTarget] = [*own, *(ssh_target(self.config, target) for target in others)]
@@ -94,14 +100,13 @@ class Hub:
         return LocalTarget(name=socket.gethostname(), interval_seconds=self.config.hub.interval_seconds)
 
     def _place(self, target: Target) -> Place:
-        user = f"{target.user}@" if target.user else ""
-        port = f":{target.port}" if target.port else ""
+        address = Address(target.host, target.port, target.user)
         return Place(
             name=target.name,
-            display_name=target.display_name,
+            display_name=target.display_name or self.config.names.get(target.name),
             group=target.group,
             rack=target.rack,
-            address=f"ssh {user}{target.host}{port}",
+            address=f"ssh {address}",
             interval_seconds=target.interval_seconds or self.config.hub.interval_seconds,
         )
 

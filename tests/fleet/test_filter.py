@@ -207,3 +207,11 @@ def test_any_set_of_nodes_is_understood_or_refused(text: str):
         parse(f"node:{text}").matches(SUBJECT)
     except FilterError as error:
         assert "node:" in str(error)
+
+
+@pytest.mark.parametrize(
+    "text", ["gpu[+1-2000000]", 'node:"gpu[ 1-2000000]"', "node:gpu[1_0-2000000]", "node:gpu[١-٩]"]
+)
+def test_ranges_cannot_be_smuggled_past_the_limit(text):
+    with pytest.raises(FilterError):
+        parse(text if text.startswith("node:") else f"node:{text}")

@@ -7,6 +7,7 @@ import pytest
 
 from gpulse.config.thresholds import Thresholds
 from gpulse.fleet.fleet import BadLine, Fleet, FleetSettings
+from gpulse.fleet.frames import Frames
 from gpulse.fleet.places import Place
 from tests.fleet.lines import GIB, gpu, process, snapshot, update
 
@@ -357,3 +358,60 @@ def test_views_keep_every_field_of_a_gpu(fleet):
     known = fleet.known("n1").current_gpus()[0]
     assert all(getattr(view, name) == getattr(known, name) for name in known.__struct_fields__)
     assert view.pcie_sent_rate_bytes_per_second == 5.0
+
+
+def test_a_node_without_gpus_is_up(fleet):
+    """Also while no node has had a GPU yet."""
+    fleet.line("n1", snapshot())
+    fleet.line("n1", update(0, 1, 1001.0, host={"load_1m": 1.0}))
+    fleet.tick()
+    assert (fleet.node("n1").state, fleet.node("n1").age_seconds) == ("up", 0.0)
+    assert fleet.summary().gpus == 0
+
+
+@pytest.mark.parametrize("number", [1e300, 1e39, 10**400, -(10**400)])
+def test_numbers_no_card_can_have_break_nothing(fleet, number):
+    fleet.place(Place(name="honest"))
+    fleet.line("honest", snapshot(gpu(uuid="H", power_watts=100.0)))
+    lies = ("memory_used_bytes", "memory_total_bytes", "pcie_sent_bytes_total")
+    whole = int(number)
+    fleet.line("n1", snapshot(gpu(**dict.fromkeys(lies, whole))))
+    for seq in (1, 2):
+        for field in ("memory_used_bytes", "power_watts", "pcie_sent_bytes_total"):
+            try:
+                fleet.line(
+                    "n1", update(0, seq, 1000.0 + seq, gpus={field: [number if field == "power_watts" else whole]})
+                )
+            except BadLine:
+                continue
+        fleet.tick()
+        frames = Frames(fleet)
+        frames.step(1000.0)
+        assert frames.full()
+        assert fleet.summary().power_watts <= 1e6
+        assert fleet.summary().memory_total_bytes <= 1e15
+        assert len(fleet.nodes()) == 2
+
+
+def test_states_do_not_wait_for_a_tick(fleet):
+    fleet.line("n1", snapshot(gpu(utilization_ratio=0.9)))
+    assert fleet.gpus()[0].state == "busy"
+    fleet.down("n1", "gone")
+    assert fleet.gpus()[0].state == "down"
+
+
+def test_who_is_on_a_node_that_is_down_is_not_known(fleet):
+    fleet.line("n1", snapshot(gpu(power_watts=500.0), processes=[process(1, "GPU-0")]))
+    assert [view.person for view in fleet.people()] == ["alice"]
+    fleet.down("n1", "gone")
+    assert fleet.people() == []
+    assert fleet.summary().power_watts == 0.0
+
+
+def test_an_error_of_the_hardware_is_forgiven_in_time(fleet):
+    fleet.line("n1", snapshot(gpu(xid_events=[{"time": 999.0, "xid": 79}])))
+    assert states(fleet) == ["unhealthy"]
+    fleet.line("n1", update(0, 1, 999.0 + 3601))
+    for _ in range(61):
+        fleet.tick()
+    assert fleet.gpus()[0].state == "free"

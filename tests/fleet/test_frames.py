@@ -150,3 +150,26 @@ def test_empty_fleet_has_a_frame():
     frames = Frames(Fleet())
     frames.step(1.0)
     assert Reader().take(frames.full()).gpus() == []
+
+
+def test_a_person_who_comes_between_two_ticks_has_one_number(fleet):
+    """Whoever joins then gets a full frame of the tick that was, and the new name with the next delta."""
+    frames = Frames(fleet)
+    fleet.line("n2", snapshot(gpu(0), processes=[process(1, "GPU-0", "ann")]))
+    step(fleet, frames)
+    fleet.line("n2", snapshot(gpu(0), processes=[process(1, "GPU-0", "bob")], seq=1))
+    reader = Reader().take(frames.full())
+    step(fleet, frames)
+    reader.take(frames.delta())
+    assert reader.people == fleet.people_names.names
+    assert reader.gpus()[0][-1] == "bob"
+
+
+def test_a_new_power_limit_is_told(fleet):
+    frames = Frames(fleet)
+    fleet.line("n2", snapshot(gpu(0, power_limit_watts=700.0)))
+    step(fleet, frames)
+    fleet.line("n2", snapshot(gpu(0, power_limit_watts=500.0), seq=1))
+    step(fleet, frames)
+    assert frames.delta() is None
+    assert Reader().take(frames.full()).nodes[0]["gpus"][0][4] == 500.0

@@ -64,6 +64,7 @@ def test_no_gpu_and_no_nodes_is_told(tmp_path):
         assert "gpulse demo" in hub.said()
         assert "gpulse up 'gpu[01-16]'" in hub.said()
         assert "There is no GPU on this machine" in str(hub.get("api/v1/hub"))
+        assert (hub.node(HERE)["state"], hub.node(HERE)["gpus"]) == ("up", [])
 
 
 def test_host_that_does_not_resolve_is_one_sentence(tmp_path):
@@ -132,3 +133,12 @@ def test_sub_path(tmp_path):
     with RunningHub("up", directory=tmp_path) as hub:
         assert hub.url.endswith("/gpus/live/")
         assert hub.get("api/v1/nodes")["total"] == 0
+
+
+def test_this_machine_may_be_listed_too(tmp_path):
+    (tmp_path / "gpulse.toml").write_text(
+        f'[names]\n"{HERE}" = "My big box"\n[[nodes]]\nhosts = "{HERE}"\ngroup = "lab"\n'
+    )
+    with RunningHub("up", directory=tmp_path) as hub:
+        node = hub.until(lambda: hub.node(HERE))
+        assert (node["display_name"], node["group"], node["address"]) == ("My big box", "lab", "this machine")

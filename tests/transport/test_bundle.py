@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import gpulse_probe
+from gpulse.transport import bundle as bundle_module
 from gpulse.transport.binding import cut
 from gpulse.transport.bundle import BOOT, make_bundle
 from gpulse.transport.squeeze import squeeze
@@ -208,3 +210,14 @@ def _without_docstrings(source):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
     return ast.dump(module, include_attributes=False)
+
+
+def test_many_who_ask_at_once_get_one_bundle(monkeypatch):
+    made = []
+    original = bundle_module.squeeze
+    bundle_module._made.cache_clear()
+    monkeypatch.setattr(bundle_module, "squeeze", lambda source: made.append(source) or original(source))
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(lambda _: make_bundle(), range(6)))
+    assert all(one is found[0] for one in found)
+    assert len(made) == len(set(made))

@@ -1,5 +1,8 @@
 """Runs the hub in this process: says where it is, then serves until it is told to end."""
 
+import os
+import sys
+
 import typer
 
 from gpulse.api.server import listen, url_of
@@ -18,6 +21,10 @@ def run_hub(config: Config, sources: list[Source], scene: Scene | None = None) -
     import uvloop
 
     uvloop.run(hub.run(listener, sources, scene))
+    # All is ended in order; a thread that still waits for a name server must not keep the person waiting.
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def say(sentence: str) -> None:

@@ -14,6 +14,7 @@ Bytes = NDArray[np.uint8]
 HOT = ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "power_watts", "sm_active_ratio")
 
 
+_LARGEST = 1e18
 _COLUMNS = ("memory_total", "node", "counted", "unhealthy", "occupied", "reserved", "person", "last_busy", "state")
 
 
@@ -56,13 +57,13 @@ class GpuColumns:
 
     def write(self, name: str, start: int, values: Sequence[float | None], packing: struct.Struct) -> None:
         """One hot figure of a node's GPUs; `packing` packs that many of them."""
-        column = self.hot[name]
+        if not values:
+            return
         try:
             # A third of what assigning to a slice of the array takes.
             packing.pack_into(self._buffers[name], 4 * start, *values)
-        except struct.error:
-            known = [np.nan if value is None else value for value in values]
-            column[start : start + len(values)] = known
+        except (struct.error, OverflowError):
+            self.hot[name][start : start + len(values)] = figures(values)
 
     def _clear(self, start: int, count: int, node: int) -> None:
         slots = slice(start, start + count)
@@ -82,6 +83,11 @@ class GpuColumns:
         self._buffers = {name: column.data.cast("B") for name, column in self.hot.items()}
         for name in _COLUMNS:
             setattr(self, name, _grown(getattr(self, name), size))
+
+
+def figures(values: Sequence[float | None]) -> list[float]:
+    """Numbers for a column: what is unknown, or larger than anything a node can have, is NaN."""
+    return [np.nan if value is None or not abs(value) < _LARGEST else float(value) for value in values]
 
 
 class NodeColumns:

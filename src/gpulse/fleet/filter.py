@@ -31,7 +31,7 @@ _OPERATORS: dict[str, Callable[[float, float], bool]] = {
 }
 _TERM = re.compile(r"([a-z_]+)(:|>=|<=|>|<|=)(.*)", re.DOTALL)
 _SLURM_JOB = re.compile(r"job_([0-9]+)")
-_RANGE = re.compile(r"([0-9]+)-([0-9]+)", re.ASCII)
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?:/[0-9]{1,9})?)?", re.ASCII)
 
 
 class Subject(NamedTuple):
@@ -228,12 +228,10 @@ def _node_set(term: str, value: str) -> frozenset[str]:
 
 
 def _length(term: str, part: str) -> int:
-    match = _RANGE.match(part)
+    match = _RANGE.fullmatch(part)
     if match is None:
-        return 1
-    if len(match[1]) > 9 or len(match[2]) > 9:
-        raise FilterError(f'"{term}": a number in the range is too long; at most nine digits are allowed')
-    return max(1, int(match[2]) - int(match[1]) + 1)
+        raise FilterError(f'"{term}": "{part}" is not a number or a range of at most nine digits, such as 01-16')
+    return max(1, int(match[2]) - int(match[1]) + 1) if match[2] else 1
 
 
 def _figure(term: str, key: str, holds: Callable[[float, float], bool], value: str) -> Test:

@@ -6,13 +6,12 @@ from operator import attrgetter
 from struct import Struct
 
 import msgspec
-import numpy as np
 from msgspec import UNSET
 
 from gpulse.errors import BadLine
 from gpulse.fleet import health, state, telling
-from gpulse.fleet.columns import HOT, GpuColumns, NodeColumns
-from gpulse.fleet.model import Snapshot
+from gpulse.fleet.columns import HOT, GpuColumns, NodeColumns, figures
+from gpulse.fleet.model import Gpu, Snapshot
 from gpulse.fleet.names import natural, short_model
 from gpulse.fleet.node import Node
 from gpulse.fleet.people import People
@@ -30,6 +29,7 @@ _figures = attrgetter(*HOT)
 _NOTHING_HOT = Hot()
 _UPDATE = b'{"update":'
 _MOST_MODELS = 1000
+_JUDGE_AGAIN_TICKS = 60
 
 
 class FleetSettings(msgspec.Struct, frozen=True):
@@ -123,11 +123,13 @@ class Fleet:
             self.node_columns.state[node.slot] = state.UP
             node.reason = ""
             self._note(node, "up")
+            self._evaluate(node)
 
     def down(self, name: str, reason: str) -> None:
         node = self._nodes.get(name)
         if node is not None:
             self.node_columns.state[node.slot] = state.DOWN_NODE
+            self._evaluate(node)
             if node.reason != reason:
                 self._note(node, reason)
             node.reason = reason
@@ -149,6 +151,11 @@ class Fleet:
         state.mark_stale(self.node_columns, now)
         state.evaluate(self.gpu_columns, self.node_columns, self.settings.thresholds, now)
         self.generation += 1
+        if self.generation % _JUDGE_AGAIN_TICKS == 0:
+            # An error of the hardware is held against a card for some time only.
+            for node in self._nodes.values():
+                if self.gpu_columns.unhealthy[node.start : node.start + node.count].any():
+                    self._judge_health(node)
 
     # What is so now.
 
@@ -253,13 +260,13 @@ class Fleet:
             node.packing = Struct(f"{node.count}f")
             node.start = columns.take(node.count, node.slot) if node.count else 0
             self._new_layout(node)
-        elif [gpu.uuid for gpu in gpus] != node.uuids:
+        elif [_described(gpu) for gpu in gpus] != node.layout_facts:
             self._new_layout(node)
         node.uuids = [gpu.uuid for gpu in gpus]
+        node.layout_facts = [_described(gpu) for gpu in gpus]
         slots = slice(node.start, node.start + node.count)
         self._put_back(node, HOT)
-        totals = [gpu.memory_total_bytes for gpu in gpus]
-        columns.memory_total[slots] = [np.nan if total is None else total for total in totals]
+        columns.memory_total[slots] = figures([gpu.memory_total_bytes for gpu in gpus])
         parents = {gpu.parent_uuid for gpu in gpus if gpu.parent_uuid}
         columns.counted[slots] = [not gpu.mig_enabled and (not gpu.uuid or gpu.uuid not in parents) for gpu in gpus]
         # A display on the card holds nobody up; its memory still counts.
@@ -268,6 +275,11 @@ class Fleet:
         columns.person[slots] = self.people_names.main_person_numbers(node)
         self._judge_health(node)
         self._mark_reserved(node)
+
+    def _evaluate(self, node: Node) -> None:
+        """The states of one node's GPUs at once, as it has just come or gone."""
+        slots = slice(node.start, node.start + node.count)
+        state.evaluate(self.gpu_columns, self.node_columns, self.settings.thresholds, self._clock(), slots)
 
     def _new_layout(self, node: Node) -> None:
         self.layout += 1
@@ -293,6 +305,11 @@ class Fleet:
 
     def _note(self, node: Node, message: str) -> None:
         node.log.append(LogEntry(time=round(self._wall(), 3), message=message[:1000]))
+
+
+def _described(gpu: Gpu) -> tuple[object, ...]:
+    """What the layout of live frames says of a GPU."""
+    return (gpu.uuid, gpu.index, gpu.name, gpu.memory_total_bytes, gpu.power_limit_watts, gpu.parent_uuid)
 
 
 def _tells_of_health(hot: Hot) -> bool:

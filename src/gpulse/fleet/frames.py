@@ -44,6 +44,8 @@ class Frames:
         self._node_order: NDArray[np.int64] = np.zeros(0, np.int64)
         self._planes: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._layout_bytes = b""
+        self._described = b""
+        self._people: list[str] = []
         self._people_told = 1
         self._generation = -1
         self._full: bytes | None = None
@@ -56,22 +58,24 @@ class Frames:
         new_layout = fleet.layout != self._layout
         if new_layout:
             self._arrange()
+            self._describe_nodes()
         self._planes = self._pack()
         self._generation = fleet.generation
         self._full = self._delta = None
         self._head = {"generation": fleet.generation, "time": round(wall_time, 3), "summary": fleet.summary()}
         self._difference = None if new_layout else self._planes - before
         self._base = base
-        self._new_people = fleet.people_names.names[self._people_told :]
-        self._people_told = len(fleet.people_names.names)
+        # As of this step, as the planes are: names that come before the next one belong to that.
+        self._people = list(fleet.people_names.names)
+        self._new_people = self._people[self._people_told :]
+        self._people_told = len(self._people)
 
     def full(self) -> bytes:
         """A frame that stands for itself."""
         if self._full is None:
             if not self._layout_bytes:
-                self._layout_bytes = zlib.compress(self._describe(), 1)
-            people = self._fleet.people_names.names
-            head = {**self._head, "people": people, "layout_bytes": len(self._layout_bytes)}
+                self._layout_bytes = zlib.compress(self._described, 1)
+            head = {**self._head, "people": self._people, "layout_bytes": len(self._layout_bytes)}
             self._full = _frame(FULL, head, self._layout_bytes, self._planes)
         return self._full
 
@@ -95,7 +99,7 @@ class Frames:
         self._layout = fleet.layout
         self._layout_bytes = b""
 
-    def _describe(self) -> bytes:
+    def _describe_nodes(self) -> None:
         """The layout as JSON. Each node keeps its piece until it changes: thousands of nodes come one by one."""
         fleet = self._fleet
         pieces = []
@@ -105,7 +109,7 @@ class Frames:
                 node.described = self._describe_node(node)
             pieces.append(node.described)
         models = _encode(list(fleet.model_numbers))
-        return b'{"models":%b,"nodes":[%b]}' % (models, b",".join(pieces))
+        self._described = b'{"models":%b,"nodes":[%b]}' % (models, b",".join(pieces))
 
     def _describe_node(self, node: Node) -> bytes:
         place = node.place

@@ -45,6 +45,7 @@ class Node:
         self.count = 0
         self.packing = Struct("0f")
         self.uuids: list[str | None] = []
+        self.layout_facts: list[tuple[object, ...]] = []
         # Its piece of the layout in live frames; None: to be made anew.
         self.described: bytes | None = None
         # The hot figures that were not as in the Snapshot at the last line.

@@ -8,6 +8,7 @@ from gpulse.fleet.node import Node
 NOBODY = 0
 # More people than a frame's two bytes can number share the last one.
 _MOST = 0xFFFF
+_LONGEST_NAME = 100
 
 
 class People:
@@ -19,7 +20,7 @@ class People:
 
     def person(self, process: Process) -> str | None:
         """Whose process it is, as people say."""
-        return self._aliases.get(process.user, process.user) if process.user else None
+        return self._aliases.get(process.user, process.user)[:_LONGEST_NAME] if process.user else None
 
     def number(self, person: str) -> int:
         number = self._numbers.get(person)

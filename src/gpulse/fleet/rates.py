@@ -9,7 +9,11 @@ def rate(before: float | None, after: float | None, seconds: float) -> float | N
     """What a counter grew by a second; None where it is unknown, or began anew in between."""
     if before is None or after is None or seconds <= 0 or after < before:
         return None
-    return (after - before) / seconds
+    try:
+        return (after - before) / seconds
+    except OverflowError:
+        # A number no counter reaches.
+        return None
 
 
 def cpu_ratio(before: Sequence[float | None], after: Sequence[float | None]) -> float | None:

@@ -7,7 +7,6 @@ own: its instances are counted.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpulse.fleet.columns import GpuColumns, NodeColumns
 from gpulse.fleet.thresholds import Thresholds
@@ -27,9 +26,11 @@ def mark_stale(nodes: NodeColumns, now: float) -> None:
     nodes.state[used][late] = STALE_NODE
 
 
-def evaluate(gpus: GpuColumns, nodes: NodeColumns, thresholds: Thresholds, now: float) -> NDArray[np.uint8]:
-    """The state of every slot, also kept in gpus.state."""
-    used = slice(gpus.used)
+def evaluate(
+    gpus: GpuColumns, nodes: NodeColumns, thresholds: Thresholds, now: float, slots: slice | None = None
+) -> None:
+    """Put the state of every slot, or of these, into gpus.state."""
+    used = slots or slice(gpus.used)
     utilization = gpus.hot["utilization_ratio"][used]
     activity = gpus.hot["sm_active_ratio"][used]
     work = np.where(np.isnan(utilization), activity, utilization)
@@ -55,4 +56,3 @@ def evaluate(gpus: GpuColumns, nodes: NodeColumns, thresholds: Thresholds, now: 
         FREE,
     ).astype(np.uint8)
     gpus.state[used] = state
-    return state

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from gpulse.fleet import health, rates, state
 from gpulse.fleet.model import Gpu, Host
@@ -129,6 +130,9 @@ def people(fleet: Fleet) -> list[PersonView]:
     found: dict[str, PersonView] = {}
     for name in fleet.names():
         node = fleet.known(name)
+        if fleet.node_columns.state[node.slot] in (state.DOWN_NODE, state.NEW):
+            # Nobody knows who is there now.
+            continue
         busy = {
             gpu.uuid: fleet.gpu_columns.state[node.start + place] == state.BUSY for place, gpu in enumerate(node.gpus)
         }
@@ -156,6 +160,7 @@ def summary(fleet: Fleet) -> Summary:
     states = gpus.state[used]
     counts = np.bincount(states[gpus.counted[used]], minlength=len(GPU_STATES))
     usable = np.isin(states, (state.BUSY, state.IDLE, state.RESERVED, state.FREE))
+    there = states != state.DOWN
     nodes = fleet.node_columns
     free = gpus.memory_total[used] - gpus.hot["memory_used_bytes"][used]
     return Summary(
@@ -163,10 +168,15 @@ def summary(fleet: Fleet) -> Summary:
         nodes_up=int(np.count_nonzero(nodes.state[: nodes.used][nodes.taken[: nodes.used]] == state.UP)),
         gpus=int(counts[: len(GPU_STATES)].sum()),
         states={name: int(counts[code]) for code, name in enumerate(GPU_STATES)},
-        memory_total_bytes=int(np.nansum(gpus.memory_total[used], where=gpus.counted[used], dtype=np.float64)),
-        memory_free_bytes=int(np.nansum(free, where=usable, dtype=np.float64)),
-        power_watts=round(float(np.nansum(gpus.hot["power_watts"][used], dtype=np.float64)), 1),
+        memory_total_bytes=int(_sum(gpus.memory_total[used], gpus.counted[used])),
+        memory_free_bytes=int(_sum(free, usable)),
+        power_watts=round(_sum(gpus.hot["power_watts"][used], there), 1),
     )
+
+
+def _sum(values: NDArray[np.float32], where: NDArray[np.bool_]) -> float:
+    """Of what is known; a node may send anything, also infinity."""
+    return float(values[where & np.isfinite(values)].sum(dtype=np.float64))
 
 
 def _people_by_gpu(fleet: Fleet, node: Node) -> dict[str | None, list[PersonUse]]:

@@ -4,7 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from gpulse.fleet.model import Gpu, GpuUse, Host, Process, Report
+from gpulse.fleet.model import Gpu, Host, Process, Report
 
 NodeState = Literal["new", "up", "stale", "down"]
 GpuState = Literal["down", "stale", "unhealthy", "busy", "idle", "reserved", "free"]
@@ -46,10 +46,6 @@ class GpuView(Gpu, omit_defaults=True, kw_only=True):
     pcie_received_rate_bytes_per_second: float | None = None
     nvlink_sent_rate_bytes_per_second: float | None = None
     nvlink_received_rate_bytes_per_second: float | None = None
-
-
-class UseView(GpuUse, omit_defaults=True, kw_only=True):
-    index: int | None = None
 
 
 class ProcessView(Process, omit_defaults=True, kw_only=True):

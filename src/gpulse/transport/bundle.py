@@ -7,6 +7,7 @@ import zipfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from threading import Lock
 
 import gpulse_probe
 from gpulse.errors import BundleError
@@ -26,6 +27,7 @@ BOOT = (
 )
 _RUN_AS_FILE = "import sys\nfrom gpulse_probe.__main__ import main\n\nsys.exit(main())\n"
 # The same sources make the same bytes, so that a version can be told by its content.
+_making = Lock()
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 
@@ -38,9 +40,14 @@ class Bundle:
         return " ".join([python, "-c", f"'{BOOT}'", str(len(self.data)), *map(shlex.quote, arguments)])
 
 
-@cache
 def make_bundle() -> Bundle:
-    """The probe of this installation, with NVIDIA's binding as far as it is used."""
+    """The probe of this installation, with NVIDIA's binding as far as it is used. Made once, whoever asks first."""
+    with _making:
+        return _made()
+
+
+@cache
+def _made() -> Bundle:
     package = Path(gpulse_probe.__file__).parent
     sources = {
         f"gpulse_probe/{path.relative_to(package).as_posix()}": squeeze(path.read_text("utf-8"))

@@ -1,6 +1,7 @@
 """One remote command on an SSH connection: what it prints goes on at once, its end is told once."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 import asyncssh
@@ -50,7 +51,9 @@ class Remote(asyncssh.SSHClientSession[bytes]):
             return Ended(problem=problem)
         try:
             if data:
-                channel.write(data)
+                # A command may end before it has read anything; why it did is told by its end.
+                with contextlib.suppress(BrokenPipeError):
+                    channel.write(data)
             return await self._done
         finally:
             channel.abort()
