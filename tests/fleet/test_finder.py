@@ -35,6 +35,12 @@ def places(gpus: list[GpuView]) -> list[str]:
     return [place_of(each) for each in gpus]
 
 
+def test_on_a_node_of_several_models_cards_are_named_by_uuid():
+    """CUDA counts the fastest first there: an index may mean another card."""
+    mixed = [gpu("gpu1", 0, model="RTX 3090"), gpu("gpu1", 1, model="A100 80G", state="busy")]
+    assert find(mixed, Wish(n=1)).export == "CUDA_VISIBLE_DEVICES=GPU-gpu1-0"
+
+
 def test_whole_nodes_stay_whole():
     answer = find([*node("gpu1", "ffff"), *node("gpu2", "bffb")], Wish(n=2))
     assert answer.found

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import gpulse_probe
+from gpulse.transport import bundle
 from gpulse.transport.ssh import SshSettings, SshTarget
 from tests.conform import conforms
 from tests.interpreters import interpreters
@@ -47,6 +49,22 @@ def test_a_node_sends_its_lines_by_one_connection(serve, settings):
     assert [line["seq"] for line in seen.lines["n0"][:4]] == [0, 1, 2, 3]
     assert seen.downs["n0"] == []
     assert (server.folder / "log").read_text().count("Accepted publickey") == 1
+
+
+def test_a_hub_upgrade_brings_its_own_probe(serve, settings, monkeypatch):
+    """Nothing of the old version is on the node: the new hub's connection runs the new probe."""
+    server = serve()
+    before = asyncio.run(first_line(settings, target(server))).lines["n0"][0]
+    assert before["probe"]["version"] == gpulse_probe.__version__
+    original = bundle.squeeze
+    old, new = f'"{gpulse_probe.__version__}"', '"99.0.0"'
+    monkeypatch.setattr(bundle, "squeeze", lambda source: original(source).replace(old, new))
+    bundle._made.cache_clear()
+    try:
+        after = asyncio.run(first_line(settings, target(server))).lines["n0"][0]
+    finally:
+        bundle._made.cache_clear()
+    assert after["probe"]["version"] == "99.0.0"
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash", "dash", "tcsh", "fish", "rbash"])

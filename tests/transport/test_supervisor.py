@@ -55,6 +55,12 @@ async def flooding(_target: Fake, feed: Feed) -> None:
         feed.line(b"{}")
 
 
+async def stuffing(_target: Fake, feed: Feed) -> None:
+    while True:
+        feed.line(b"{%b}" % (b" " * (2 << 20)))
+        await asyncio.sleep(0.01)
+
+
 async def broken(_target: Fake, _feed: Feed) -> None:
     raise ZeroDivisionError("a mistake of ours")
 
@@ -63,7 +69,9 @@ async def ending(_target: Fake, feed: Feed) -> None:
     feed.line(b"{}")
 
 
-WAYS = {way.__name__: way for way in (good, refusing, hanging, falling_silent, garbage, flooding, broken, ending)}
+WAYS = {
+    way.__name__: way for way in (good, refusing, hanging, falling_silent, garbage, flooding, stuffing, broken, ending)
+}
 
 
 async def by_kind(target: Fake, feed: Feed) -> None:
@@ -101,13 +109,14 @@ def test_the_pause_is_short_again_after_good_data():
 
 
 def test_every_kind_of_trouble_has_its_words():
-    kinds = ["hanging", "falling_silent", "garbage", "flooding", "broken", "ending"]
+    kinds = ["hanging", "falling_silent", "garbage", "flooding", "stuffing", "broken", "ending"]
     seen = supervise(*(Fake(kind, kind) for kind in kinds), seconds=0.9)
     reasons = {kind: seen.downs[kind][0] for kind in kinds}
     assert reasons["hanging"] == "the login hangs"
     assert reasons["falling_silent"].startswith("it has been silent for 0.5 s: the connection is dropped")
     assert reasons["garbage"].startswith("its last 5 lines cannot be read: no JSON")
     assert reasons["flooding"].startswith("it sends more than 65 lines a second")
+    assert reasons["stuffing"].startswith("it sends more than 8 MB a second")
     assert reasons["broken"] == "a fault of gpulse: ZeroDivisionError: a mistake of ours"
     assert reasons["ending"] == "its stream ended"
 

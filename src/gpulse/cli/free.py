@@ -147,4 +147,6 @@ def _in_words(count: int, memory: str | None, model: str | None, wanted: dict[st
 
 
 def _this_machine() -> str:
-    return socket.gethostname().partition(".")[0]
+    """The names this machine may have in a fleet: its own, and that without its domain."""
+    name = socket.gethostname()
+    return ",".join(dict.fromkeys((name, name.partition(".")[0])))

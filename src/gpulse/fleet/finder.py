@@ -47,12 +47,12 @@ def find(gpus: Sequence[GpuView], wish: Wish, ids: Collection[str] | None = None
     if enough:
         # Whole nodes stay whole, and big gaps stay big, for those who need them.
         best = min(enough, key=lambda node: (node not in used, len(free[node]), order[node]))
-        return _chosen(free[best][: wish.n])
+        return _chosen(free[best][: wish.n], gpus)
     if not wish.same_node and sum(map(len, free.values())) >= wish.n:
         chosen: list[GpuView] = []
         for node in sorted(free, key=lambda node: (-len(free[node]), node not in used, order[node])):
             chosen += free[node][: wish.n - len(chosen)]
-        return _chosen(chosen)
+        return _chosen(chosen, gpus)
     return Answer(found=False, gpus=[], explanation=_missing(len(gpus), fitting, free, wish))
 
 
@@ -79,21 +79,23 @@ def _fits(gpu: GpuView, wish: Wish) -> bool:
     return wish.model is None or is_model(gpu, wish.model)
 
 
-def _chosen(gpus: list[GpuView]) -> Answer:
+def _chosen(gpus: list[GpuView], there: Sequence[GpuView]) -> Answer:
     nodes = list(dict.fromkeys(gpu.node for gpu in gpus))
     where = nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes: {', '.join(nodes)}"
     return Answer(
         found=True,
         gpus=gpus,
         explanation=f"{len(gpus)} free on {where}",
-        export=_export(gpus) if len(nodes) == 1 else None,
+        export=_export(gpus, there) if len(nodes) == 1 else None,
         node=nodes[0] if len(nodes) == 1 else None,
     )
 
 
-def _export(gpus: list[GpuView]) -> str | None:
-    # CUDA counts a MIG instance by its UUID only, and does not mix the two ways.
-    by_uuid = any(gpu.parent_uuid or gpu.index is None for gpu in gpus)
+def _export(gpus: list[GpuView], there: Sequence[GpuView]) -> str | None:
+    # CUDA counts a MIG instance by its UUID only, and does not mix the two ways. Where a node has several models CUDA
+    # counts the fastest first, so that an index may mean another card.
+    models = {gpu.name or gpu.model for gpu in there if gpu.node == gpus[0].node}
+    by_uuid = len(models) > 1 or any(gpu.parent_uuid or gpu.index is None for gpu in gpus)
     names = [gpu.uuid if by_uuid else str(gpu.index) for gpu in gpus]
     told = [name for name in names if name is not None]
     return "CUDA_VISIBLE_DEVICES=" + ",".join(told) if len(told) == len(names) else None

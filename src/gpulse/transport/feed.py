@@ -7,6 +7,8 @@ from gpulse.transport.sink import Sink
 
 MOST_BAD_LINES = 5
 MOST_LINES_A_SECOND = 50
+# A line of a very large node is some 100 kB.
+MOST_BYTES_A_SECOND = 8 << 20
 MOST_MESSAGES = 200
 LONGEST_MESSAGE = 2000
 
@@ -29,7 +31,7 @@ class Feed:
         self._now = asyncio.get_running_loop().time
         self._renewed = 0.0
         self._bad_in_a_row = 0
-        self._second, self._lines_this_second = 0, 0
+        self._second, self._lines_this_second, self._bytes_this_second = 0, 0, 0
         # After a stall all lines of that time may come at once, and are no flood.
         self._most_lines = MOST_LINES_A_SECOND + 1.5 * silence / interval
         self._messages = 0
@@ -57,10 +59,13 @@ class Feed:
         """Give a line to the sink. Raises NodeLost when the node sends too much or nothing that can be read."""
         now = self._now()
         if int(now) != self._second:
-            self._second, self._lines_this_second = int(now), 0
+            self._second, self._lines_this_second, self._bytes_this_second = int(now), 0, 0
         self._lines_this_second += 1
+        self._bytes_this_second += len(data)
         if self._lines_this_second > self._most_lines:
             raise NodeLost(f"it sends more than {self._most_lines:g} lines a second", "look at its probe", "probe")
+        if self._bytes_this_second > MOST_BYTES_A_SECOND:
+            raise NodeLost(f"it sends more than {MOST_BYTES_A_SECOND >> 20} MB a second", "look at its probe", "probe")
         try:
             self._sink.line(self.name, data)
         except BadLine as problem:
