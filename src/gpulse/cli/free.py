@@ -116,7 +116,7 @@ def _tell(answer: "Answer", export: bool, width: int | None) -> None:
     if answer.export is None:
         raise GpulseError(f"the GPUs cannot be named in CUDA_VISIBLE_DEVICES: {answer.explanation}")
     typer.echo(f"export {answer.export}")
-    if answer.node != _this_machine():
+    if answer.node not in _this_machine().split(","):
         typer.echo(f"gpulse: these GPUs are on {answer.node}; set it there", err=True)
     sys.stdout.flush()
 
