@@ -22,6 +22,7 @@ from gpulse.transport.tried import tried
 RESOLVE_SECONDS = 10.0
 # A login that takes longer gives its turn to the next: nodes that hang must not hold up those that do not.
 TURN_SECONDS = 2.0
+MOST_WAIT_SECONDS = 600.0
 # asyncssh's own deadline comes first: it knows better what was missing.
 GRACE_SECONDS = 5.0
 MOST_HOPS = 8
@@ -161,14 +162,22 @@ class Dialer:
         sock = None
         if tunnel is None and not way.left_to_asyncssh:
             sock = await self.dial(way, progress)
-        progress.connecting(f"logging in to {place.user}@{place.host}")
+        # The wait for a turn is not the node's fault and does not count as its login.
+        progress.connecting(f"waiting for a turn to log in to {place.host}")
         progress.within(
-            self.settings.login_seconds + GRACE_SECONDS,
-            NodeLost(f"{place.host} did not finish the login in time", "see whether `ssh` is slow too", explain.LOGIN),
+            MOST_WAIT_SECONDS,
+            NodeLost("its turn to log in did not come", "many nodes hang at their login", explain.LOGIN),
         )
         greeter = Greeter(lambda key: self._accept(way, key))
         try:
             async with self._turn():
+                progress.connecting(f"logging in to {place.user}@{place.host}")
+                progress.within(
+                    self.settings.login_seconds + GRACE_SECONDS,
+                    NodeLost(
+                        f"{place.host} did not finish the login in time", "see whether `ssh` is slow too", explain.LOGIN
+                    ),
+                )
                 return await asyncssh.connect(
                     way.asked,
                     **{"port": (), **way.arguments},

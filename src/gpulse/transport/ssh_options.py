@@ -25,7 +25,7 @@ class SshSettings(msgspec.Struct, frozen=True):
     config_files: tuple[str, ...] = ("~/.ssh/config", "/etc/ssh/ssh_config")
     system_known_hosts: tuple[str, ...] = ("/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
     # Logins begun at once; sshd refuses some of more than 10 at a time (MaxStartups), a hub's CPU has limits too.
-    connects_at_once: int = 64
+    connects_at_once: int = 32
     connect_seconds: float = 15.0
     login_seconds: float = 30.0
     # Of nodes that are seldom heard; those that send every few seconds need no other sign of life.
