@@ -6,6 +6,9 @@ GpulseError
 ├── ListenError      the hub cannot listen where it should
 ├── BundleError      the probe's bundle cannot be made
 ├── ConfigError      gpulse.toml has mistakes; `problems` has them all
+├── AgentError       an agent cannot be set up as asked
+├── StoreError       what the hub keeps cannot be read or written
+├── TokenError       a token cannot be made or revoked as asked
 ├── DiscoveryError   a list of nodes cannot be read
 │   └── HostsError   text does not name hosts
 └── HubError         a running hub cannot be asked
@@ -75,14 +78,31 @@ class FilterError(GpulseError):
 
 
 class RequestError(GpulseError):
-    """A request to the hub cannot be answered: which status it gets, and a word for programs."""
+    """A request to the hub cannot be answered: which status it gets, a word for programs, and when to ask again."""
 
-    def __init__(self, status: int, code: str, message: str, detail: str = ""):
+    def __init__(self, status: int, code: str, message: str, detail: str = "", retry_seconds: int | None = None):
         super().__init__(message)
         self.status = status
         self.code = code
         self.message = message
         self.detail = detail
+        self.retry_seconds = retry_seconds
+
+
+class TokenRefused(RequestError):
+    """A token does not open what it should."""
+
+
+class AgentError(GpulseError):
+    """An agent, or the hub as a service, cannot be set up as asked."""
+
+
+class StoreError(GpulseError):
+    """What the hub keeps cannot be read or written."""
+
+
+class TokenError(GpulseError):
+    """A token cannot be made or revoked as asked."""
 
 
 class ListenError(GpulseError):

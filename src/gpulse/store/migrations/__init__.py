@@ -1,0 +1,38 @@
+"""Brings a database to the tables this gpulse knows; a step is a file in `versions`."""
+
+from pathlib import Path
+
+from sqlalchemy import Connection, inspect, text
+
+from gpulse.errors import StoreError
+
+# The newest step. It stands here so that a database that is up to date needs no Alembic: it takes long to load.
+HEAD = "0001"
+
+
+def upgrade(connection: Connection, name: str) -> None:
+    """Within the transaction that is open: all of it is done or nothing. `name` is what an error calls the database."""
+    found = _version(connection)
+    if found == HEAD:
+        return
+    from alembic import command  # noqa: PLC0415 - rarely needed, and it takes long to load
+    from alembic.config import Config  # noqa: PLC0415 - as above
+    from alembic.script import ScriptDirectory  # noqa: PLC0415 - as above
+
+    config = Config()
+    # In Alembic's settings a % begins a variable.
+    config.set_main_option("script_location", str(Path(__file__).parent).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    known = {step.revision for step in ScriptDirectory.from_config(config).walk_revisions()}
+    if found is not None and found not in known:
+        raise StoreError(
+            f"{name} was last written by a newer gpulse (its tables are of version {found}, this one knows {HEAD});"
+            " upgrade this gpulse, or name another folder with --data"
+        )
+    command.upgrade(config, HEAD)
+
+
+def _version(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
