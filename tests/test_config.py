@@ -127,7 +127,7 @@ busy_utilization_ratio = 1.5
         ':17: nodes[2].rack: cannot be ""; allowed: text that is not empty',
         ":20: thresholds.busy_utilization_ratio: cannot be 1.5; allowed: a ratio, 0 to 1",
         ':22: modles: there is no such setting; did you mean "models"? '
-        "allowed: hub, ssh, nodes, host_files, ini_files, names, people, models, thresholds",
+        "allowed: hub, ssh, nodes, host_files, ini_files, drop_folders, consul, dns, names, people, models, thresholds",
     ]
 
 
@@ -152,6 +152,122 @@ busy_utilization_ratio = 1.5
 )
 def test_one_mistake(file, text, told):
     assert problems(file, text) == [told]
+
+
+def test_every_way_in(file):
+    file.write_text("""
+        [[nodes]]
+        hosts = "a"
+        transport = "pull"
+        port = 7081
+        token_file = "token"
+        tls = true
+        [[nodes]]
+        hosts = "gpu[1-2]"
+        transport = "push"
+        interval_seconds = 5
+        [[drop_folders]]
+        path = "drop"
+        group = "nfs"
+        [[consul]]
+        service = "gpu"
+        tag = "h100"
+        [[consul]]
+        url = "https://[fe80::1]:8501/prefix"
+        service = "gpu"
+        tag = ["h100", "a100"]
+        passing_only = false
+        acl_token_file = "acl"
+        [[dns]]
+        name = "_gpulse._tcp.example.org."
+        record = "SRV"
+        server = "[::1]:5353"
+        transport = "pull"
+    """)
+    config = load(file)
+    pull, push = config.nodes
+    assert (pull.transport, pull.port, pull.token_file, pull.tls) == ("pull", 7081, file.parent / "token", True)
+    assert (push.transport, push.interval_seconds) == ("push", 5.0)
+    assert (config.drop_folders[0].path, config.drop_folders[0].group) == (file.parent / "drop", "nfs")
+    first, second = config.consul
+    assert (first.url, first.tags(), first.passing_only, first.transport) == (
+        "http://127.0.0.1:8500",
+        ("h100",),
+        True,
+        "ssh",
+    )
+    assert (second.tags(), second.passing_only, second.acl_token_file) == (
+        ("h100", "a100"),
+        False,
+        file.parent / "acl",
+    )
+    assert config.dns[0].records() == ("SRV",)
+    assert load(file) == config
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "nodes = [{hosts = 'a', transport = 'telnet'}]",
+            ':1: nodes[1].transport: cannot be "telnet"; allowed: "ssh" or "pull" or "push"',
+        ),
+        (
+            "nodes = [{hosts = 'a', token_file = 'x'}]",
+            ':1: nodes[1].token_file: means nothing with transport = "ssh"; allowed: with transport = "pull"',
+        ),
+        (
+            "dns = [{name = 'a', transport = 'push', port = 22}]",
+            ':1: dns[1].port: means nothing with transport = "push"; allowed: with transport = "ssh" or "pull"',
+        ),
+        (
+            "host_files = [{path = 'a', transport = 'pull', user = 'me'}]",
+            ':1: host_files[1].user: means nothing with transport = "pull"; allowed: with transport = "ssh"',
+        ),
+        (
+            "drop_folders = [{path = 'a', user = 'me'}]",
+            ":1: drop_folders[1].user: there is no such setting; allowed: group, rack, display_name, path",
+        ),
+        (
+            "drop_folders = [{path = 'a'}, {path = 'a'}]",
+            ':1: drop_folders[2].path: "a" stands in a table above already; allowed: each folder once',
+        ),
+        (
+            "consul = [{service = 'a', display_name = 'x'}]",
+            ':1: consul[1].display_name: "x" would name several nodes alike; allowed: text with {name} in it',
+        ),
+        (
+            "consul = [{url = 'http://h:8500'}]",
+            ':1: consul[1]: "service" is missing; allowed: text that is not empty',
+        ),
+        (
+            "consul = [{service = 'a', url = 'http://h:99999/x'}]",
+            ":1: consul[1].url: has no port of 1 to 65535; allowed: such as http://127.0.0.1:8500",
+        ),
+        ("dns = [{name = 'a b'}]", ':1: dns[1].name: cannot be "a b"; allowed: a name such as "gpu.example.org"'),
+        ("dns = [{name = 'a', record = []}]", ":1: dns[1].record: the list is empty; allowed: one record or more"),
+        (
+            "dns = [{name = 'a', record = ['A', 'MX']}]",
+            ':1: dns[1].record[2]: cannot be "MX"; allowed: "A" or "AAAA" or "SRV"',
+        ),
+    ],
+)
+def test_one_mistake_in_a_way_in(file, text, told):
+    assert problems(file, text) == [told]
+
+
+@pytest.mark.parametrize(
+    "url", ["consul:8500", "http://", "ftp://h", "http://u:p@h", "http://h/?x=1", "http://h\\n", ""]
+)
+def test_what_is_no_url_of_consul(file, url):
+    [told] = problems(file, f'consul = [{{service = "a", url = "{url}"}}]')
+    assert told.endswith('; allowed: a URL such as "http://127.0.0.1:8500"')
+
+
+@pytest.mark.parametrize("server", ["ns.example.org", "10.0.0.1 10.0.0.2", "me@10.0.0.1", "10.0.0.1:x", "10.0.0.[1-2]"])
+def test_what_is_no_name_server(file, server):
+    [told] = problems(file, f'dns = [{{name = "a", server = "{server}"}}]')
+    assert told.endswith('; allowed: an address such as "10.0.0.2" or "[::1]:5353"')
 
 
 def test_a_host_stands_once(file):
@@ -253,7 +369,10 @@ def test_sizes(text, expected):
 
 
 KEYS = st.sampled_from([*(field.name for field in msgspec.structs.fields(Config)), "x"])
-INNER = st.sampled_from(["hosts", "port", "path", "user", "display_name", "held_memory_bytes", "data", "local", "é "])
+WORDS = (
+    "hosts port path user display_name held_memory_bytes data local transport tls service url tag name record server"
+)
+INNER = st.sampled_from([*WORDS.split(), "é "])
 VALUES = st.recursive(
     st.one_of(
         st.integers(),

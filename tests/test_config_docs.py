@@ -8,7 +8,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from gpulse.config import Config, HostFileTable, Hub, IniFileTable, Nodes, Ssh, Thresholds, load
+from gpulse.config import (
+    Config,
+    ConsulTable,
+    DnsTable,
+    DropFolderTable,
+    HostFileTable,
+    Hub,
+    IniFileTable,
+    Nodes,
+    Ssh,
+    Thresholds,
+    load,
+)
 from gpulse.config.hosts import parse
 from gpulse.config.sizes import size
 
@@ -19,6 +31,9 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "nodes": Nodes,
     "host_files": HostFileTable,
     "ini_files": IniFileTable,
+    "drop_folders": DropFolderTable,
+    "consul": ConsulTable,
+    "dns": DnsTable,
     "thresholds": Thresholds,
 }
 
@@ -76,12 +91,21 @@ def test_the_example_is_valid_and_complete_without_its_marks(tmp_path):
     tables = tomllib.loads(uncommented())
     assert list(tables) == [field.name for field in msgspec.structs.fields(Config)]
     for section, kind in SECTIONS.items():
-        given = tables[section][0] if isinstance(tables[section], list) else tables[section]
+        # Not all keys of a node table go together: those of its tables together are all.
+        given = set().union(*tables[section]) if isinstance(tables[section], list) else tables[section]
         assert sorted(given) == sorted(field.name for field in msgspec.structs.fields(kind)), section
 
 
 def test_the_example_shows_the_defaults():
     tables = tomllib.loads(uncommented())
+    # What is said about the nodes is of no use as its default; how they are asked for is.
+    for section, keys in {
+        "consul": ("url", "passing_only", "wait_seconds", "refresh_seconds"),
+        "dns": ("record", "refresh_seconds"),
+    }.items():
+        for field in msgspec.structs.fields(SECTIONS[section]):
+            if field.name in keys:
+                assert tables[section][0][field.name] == as_toml(default(field)), f"{section}.{field.name}"
     for section in ("hub", "ssh", "thresholds"):
         for field in msgspec.structs.fields(SECTIONS[section]):
             shown = tables[section][field.name]

@@ -35,7 +35,10 @@ def test_a_host_a_line(tmp_path):
         ("2001:db8::7", "ops", None),
     ]
     assert {target.group for target in targets} == {"lab"}
-    assert source.watched() == [path]
+    mark = source.mark()
+    assert mark == source.mark()
+    path.write_text("gpu02\n")
+    assert source.mark() != mark
 
 
 def test_a_bad_line_is_told_and_the_others_are_kept(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpulse.config.hosts import MOST_HOSTS, Address, parse
+from gpulse.config.hosts import MOST_HOSTS, Address, is_host, parse
 from gpulse.errors import HostsError
 from tests.testdata import capture
 
@@ -74,6 +74,10 @@ def test_parts_of_an_address():
         ("gpu[3-1]", '"gpu[3-1]": bad range: invalid values in range : 3-1'),
         ("gpu[a-b]", '"gpu[a-b]": "a-b" is no range; allowed: such as 01-16 or 1-9/2'),
         ("gpu[1_0]", '"gpu[1_0]": "1_0" is no range; allowed: such as 01-16 or 1-9/2'),
+        ("a1[-1-3/2]", '"a1[-1-3/2]": "-1-3/2" is no range; allowed: such as 01-16 or 1-9/2'),
+        ("a[-1-3]5", '"a[-1-3]5": "-1-3" is no range; allowed: such as 01-16 or 1-9/2'),
+        ("a[1-3]999999999", '"a[1-3]999999999": range too large'),
+        ("a1,p2222222222[1,-1-3]", '"a1,p2222222222[1,-1-3]": "-1-3" is no range; allowed: such as 01-16 or 1-9/2'),
         ("gpu!", '"gpu!" has nothing after "!"'),
         ("gpu!,a", '"gpu!,a" has nothing after "!"'),
         ("a!&b", '"a!&b" has nothing between "!" and "&"'),
@@ -94,6 +98,41 @@ def test_parts_of_an_address():
 )
 def test_what_names_no_hosts(text, words):
     assert told(text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "some"),
+    [
+        ("gpu[0001-12500]", 12_500, {0: "gpu0001", 9_998: "gpu9999", 9_999: "gpu10000", -1: "gpu12500"}),
+        ("gpu[00-100]", 101, {0: "gpu00", 99: "gpu99", -1: "gpu100"}),
+        ("gpu[001-1000/3]", 334, {0: "gpu001", 332: "gpu997", -1: "gpu1000"}),
+        ("gpu[08-12]", 5, {0: "gpu08", -1: "gpu12"}),
+    ],
+)
+def test_numbers_grow_longer_where_the_zeros_are_used_up(text, count, some):
+    hosts = [address.host for address in parse(text)]
+    assert len(hosts) == count
+    assert {place: hosts[place] for place in some} == some
+
+
+def test_one_host():
+    for text in ("gpu1", "gpu_1.x.org", "10.0.0.1", "::1", "fe80::1%eth0", "é"):
+        assert is_host(text), text
+    for text in (
+        "",
+        "-x",
+        "a b",
+        "gpu[1-2]",
+        "me@a",
+        "a:22",
+        "[::1]",
+        "@rack",
+        "$(id)",
+        "a\n",
+        "fe80::1%$(id)",
+        "a" * 300,
+    ):
+        assert not is_host(text), text
 
 
 @pytest.mark.usefixtures("groups")

@@ -64,6 +64,41 @@ def test_first_of_two_wins_and_the_second_is_told():
     ]
 
 
+def test_another_way_to_a_host_is_the_same_node():
+    told: list[str] = []
+    pull = Reach(transport="pull", token_file=Path("/token"), tls=True)
+    targets = unique([*expand("a b:2222"), *expand("a:7081 b c c:7081", pull), *expand("a", pull)], told.append)
+    assert [(target.name, target.transport, target.port) for target in targets] == [
+        ("a", "ssh", None),
+        ("b", "ssh", 2222),
+        ("c", "pull", None),
+        ("c:7081", "pull", 7081),
+    ]
+    assert (targets[2].token_file, targets[2].tls) == (Path("/token"), True)
+    assert told == [
+        "node a is listed twice: a is used, a:7081 by pull is not",
+        "node b is listed twice: b:2222 is used, b by pull is not",
+        "node a is listed twice: a is used, a by pull is not",
+    ]
+
+
+def test_a_port_that_is_not_told_is_the_usual_one():
+    assert [target.name for target in expand("h:1 h", Reach(transport="pull"))] == ["h", "h:7080"]
+
+
+def test_names_that_are_not_hosts():
+    told: list[str] = []
+    targets = [
+        Target("gpu1", "10.0.0.1", transport="pull", port=7080, called="gpu1"),
+        Target("gpu1", "10.0.0.1", transport="pull", port=7081, called="gpu1"),
+        Target("gpu1", "10.0.0.2", transport="pull", port=7080, called="gpu1"),
+    ]
+    assert [target.name for target in unique(targets, told.append)] == ["gpu1", "gpu1:7081"]
+    assert told == ["node gpu1 is listed twice: 10.0.0.1:7080 by pull is used, 10.0.0.2:7080 by pull is not"]
+    # Twice through it, as text of a source goes: the same again.
+    assert unique(unique(targets[:2], told.append), told.append) == unique(targets[:2], told.append)
+
+
 @given(st.text(st.sampled_from("ab1:2[]-,@! "), max_size=20))
 def test_any_text_gives_unique_names(text):
     try:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -93,8 +92,11 @@ def test_what_fails_is_tried_again_and_told_once():
                 raise DiscoveryError("nodes: stale file handle")
             return [Target("a", "a")]
 
-        def watched(self) -> list[Path]:
-            return []
+        def mark(self) -> None:
+            pass
+
+        def close(self) -> None:
+            pass
 
     async def run() -> None:
         said: list[str] = []
@@ -134,8 +136,11 @@ def test_the_loop_is_not_blocked():
             time.sleep(0.3)
             return [Target("a", "a")]
 
-        def watched(self) -> list[Path]:
-            return []
+        def mark(self) -> None:
+            pass
+
+        def close(self) -> None:
+            pass
 
     async def run() -> int:
         reading = asyncio.ensure_future(anext(watch([Slow()], print)))

@@ -82,6 +82,17 @@ def parse(text: str) -> list[Address]:
     return list(found.values())
 
 
+def is_host(text: str) -> bool:
+    """Whether this is the name or the address of one host, and nothing else."""
+    if _HOST.fullmatch(text):
+        return True
+    try:
+        _ipv6(text, text)
+    except HostsError:
+        return False
+    return True
+
+
 def _named(key: tuple[str, int | None], hosts: _Hosts) -> bool:
     """An operand without a port speaks of the host, on whatever port."""
     return key in hosts or (key[0], None) in hosts
@@ -149,13 +160,16 @@ def _nodes(pattern: str, text: str) -> list[str]:
     if strange:
         raise HostsError(f"{_quoted(text)}: {_quoted(strange[0])} cannot be part of a host's name")
     _limit(pattern, text)
+    # ClusterShell wants both ends of a range with zeros to be equally long.
+    pattern = _BRACKETS.sub(lambda found: "[" + ",".join(map(_even, found[1].split(","))) + "]", pattern)
     known = group or "*" in pattern or "?" in pattern
     try:
         if known or "[" in pattern:
             hosts = [str(host) for host in NodeSet(pattern, resolver=_groups() if known else RESOLVER_NOGROUP)]
         else:
             hosts = [pattern] if pattern else []
-    except (NodeSetException, *_GROUP_ERRORS) as error:
+    except (NodeSetException, ValueError, AssertionError, *_GROUP_ERRORS) as error:
+        # Assertions: of ranges it takes for too large, though they are not by our count.
         raise HostsError(f"{_quoted(text)}: {_reason(error, known)}") from error
     if not hosts:
         what = f"ClusterShell knows no group {pattern}" if group else "a host is missing"
@@ -184,16 +198,36 @@ def _groups() -> GroupResolverConfig:
 def _limit(pattern: str, text: str) -> None:
     """Count before expanding."""
     count = 1
-    for ranges in _BRACKETS.findall(pattern):
+    for brackets in _BRACKETS.finditer(pattern):
         size = 0
-        for part in ranges.split(","):
+        joined = pattern[: brackets.start()][-1:].isdigit() or pattern[brackets.end() :][:1].isdigit()
+        for part in brackets[1].split(","):
             match = _RANGE.fullmatch(part)
-            if match is None:
+            # ClusterShell puts digits beside a bracket into its range: a99[-1-3] would be far more than five.
+            if match is None or (joined and "-" in (match[1][0], (match[2] or "0")[0])):
                 raise HostsError(f"{_quoted(text)}: {_quoted(part)} is no range; allowed: such as 01-16 or 1-9/2")
             size += abs(int(match[2] or match[1]) - int(match[1])) // max(int(match[3] or 1), 1) + 1
         count *= size
     if count > MOST_HOSTS:
         raise HostsError(f"{_quoted(text)} names more than {MOST_HOSTS} hosts")
+
+
+def _even(part: str) -> str:
+    """0001-12500 as 0001-9999,10000-12500: where the zeros are used up, numbers grow longer."""
+    match = _RANGE.fullmatch(part)
+    if match is None or not match[2] or not match[1].startswith("0") or match[2][0] in "-0":
+        return part
+    first, last, step, width = int(match[1]), int(match[2]), max(int(match[3] or 1), 1), len(match[1])
+    if len(match[2]) <= width:
+        return part
+    parts = []
+    while first <= last:
+        end = min(last, 10**width - 1)
+        if first <= end:
+            parts.append(f"{first:0{width}}-{end:0{width}}" + (f"/{step}" if match[3] else ""))
+            first += ((end - first) // step + 1) * step
+        width += 1
+    return ",".join(parts)
 
 
 def _port(digits: str | None, text: str) -> int | None:

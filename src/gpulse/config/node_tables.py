@@ -1,6 +1,8 @@
-"""What can be wrong with the node tables beyond one key: text that names no host, a host or a file named twice."""
+"""What can be wrong with the node tables beyond one key: no host, a host named twice, keys that do not go together."""
 
+import ipaddress
 from typing import Any
+from urllib.parse import urlsplit
 
 from gpulse.config import lines
 from gpulse.config.checks import Tell, shown
@@ -8,6 +10,15 @@ from gpulse.config.hosts import parse
 from gpulse.errors import HostsError
 
 _NAME = "{name}"
+# What is told of a node only where it is reached in one of these ways.
+_GOES_WITH = {
+    "user": ("ssh",),
+    "port": ("ssh", "pull"),
+    "identity_files": ("ssh",),
+    "python": ("ssh",),
+    "token_file": ("pull",),
+    "tls": ("pull",),
+}
 
 
 def check_nodes(tables: dict[str, Any], places: dict[lines.Path, int], tell: Tell) -> None:
@@ -36,17 +47,25 @@ def check_nodes(tables: dict[str, Any], places: dict[lines.Path, int], tell: Tel
         if count == 0 and table.get("hosts") == []:
             tell(("nodes", number, "hosts"), "the list is empty; allowed: one host or more")
         _check_display_name(("nodes", number), table, count > 1, tell)
-    for section in ("host_files", "ini_files"):
-        files: set[str] = set()
+    for section, kind in (("host_files", "file"), ("ini_files", "file"), ("drop_folders", "folder")):
+        paths: set[str] = set()
         for number, table in _tables(tables, section):
             path = table.get("path")
-            if isinstance(path, str) and path in files:
-                tell(
-                    (section, number, "path"), f"{shown(path)} stands in a table above already; allowed: each file once"
-                )
+            if isinstance(path, str) and path in paths:
+                where = (section, number, "path")
+                tell(where, f"{shown(path)} stands in a table above already; allowed: each {kind} once")
             elif isinstance(path, str):
-                files.add(path)
+                paths.add(path)
+    for section in ("host_files", "ini_files", "drop_folders", "consul", "dns"):
+        for number, table in _tables(tables, section):
             _check_display_name((section, number), table, True, tell)
+    for section in ("nodes", "host_files", "ini_files", "consul", "dns"):
+        for number, table in _tables(tables, section):
+            _check_transport((section, number), table, tell)
+    for number, table in _tables(tables, "consul"):
+        _check_url(("consul", number, "url"), table.get("url"), tell)
+    for number, table in _tables(tables, "dns"):
+        _check_dns(("dns", number), table, tell)
 
 
 def _tables(tables: dict[str, Any], section: str) -> list[tuple[int, dict[str, Any]]]:
@@ -72,3 +91,38 @@ def _check_display_name(where: lines.Path, table: dict[str, Any], several: bool,
         tell(
             (*where, "display_name"), f"{shown(name)} would name several nodes alike; allowed: text with {_NAME} in it"
         )
+
+
+def _check_transport(where: lines.Path, table: dict[str, Any], tell: Tell) -> None:
+    """A token without "pull" is a node that will be asked for a login instead: rather say so at once."""
+    transport = table.get("transport", "ssh")
+    for key, transports in _GOES_WITH.items():
+        if key in table and transport in ("ssh", "pull", "push") and transport not in transports:
+            wanted = " or ".join(f'"{word}"' for word in transports)
+            tell((*where, key), f'means nothing with transport = "{transport}"; allowed: with transport = {wanted}')
+
+
+def _check_url(where: lines.Path, url: object, tell: Tell) -> None:
+    try:
+        port = urlsplit(url).port if isinstance(url, str) else None
+    except ValueError:
+        port = 0
+    if port == 0:
+        tell(where, "has no port of 1 to 65535; allowed: such as http://127.0.0.1:8500")
+
+
+def _check_dns(where: lines.Path, table: dict[str, Any], tell: Tell) -> None:
+    if table.get("record") == []:
+        tell((*where, "record"), "the list is empty; allowed: one record or more")
+    server = table.get("server")
+    if isinstance(server, str) and server and not _is_server(server):
+        tell((*where, "server"), f'cannot be {shown(server)}; allowed: an address such as "10.0.0.2" or "[::1]:5353"')
+
+
+def _is_server(text: str) -> bool:
+    try:
+        addresses = parse(text)
+        ipaddress.ip_address(addresses[0].host)
+    except (ValueError, HostsError):
+        return False
+    return len(addresses) == 1 and addresses[0].user is None

@@ -9,6 +9,13 @@ from msgspec import Meta, field
 from gpulse.config.kinds import Deadline, Interval, Port, Word
 from gpulse.config.thresholds import Thresholds
 
+# How the hub gets a node's snapshots.
+Transport = Literal["ssh", "pull", "push"]
+Record = Literal["A", "AAAA", "SRV"]
+
+_URL = r"^https?://([\w.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?(/[\w.~%-]+)*/?\Z"
+_NAME = r"^[\w-]+(\.[\w-]+)*\.?\Z"
+
 
 class Hub(msgspec.Struct, frozen=True):
     """[hub]: where gpulse listens and keeps its data."""
@@ -39,17 +46,25 @@ class Ssh(msgspec.Struct, frozen=True):
     python: Word = "python3"
 
 
-class Reach(msgspec.Struct, frozen=True, kw_only=True):
-    """What a table of nodes may say about all of them; what stands with a host itself wins."""
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """Where nodes stand and what people call them."""
 
     group: Word | None = None
     rack: Word | None = None
     display_name: Word | None = None
+
+
+class Reach(Standing, frozen=True, kw_only=True):
+    """What a table of nodes may say about all of them; what stands with a host itself wins."""
+
+    transport: Transport = "ssh"
     user: Word | None = None
     port: Port | None = None
     identity_files: tuple[Path, ...] = ()
     interval_seconds: Interval | None = None
     python: Word | None = None
+    token_file: Path | None = None
+    tls: bool = False
 
 
 class Nodes(Reach, frozen=True, kw_only=True):
@@ -73,6 +88,44 @@ class IniFileTable(Reach, frozen=True, kw_only=True):
     path: Path
 
 
+class DropFolderTable(Standing, frozen=True, kw_only=True):
+    """[[drop_folders]]: a folder that nodes write their snapshots into."""
+
+    path: Path
+
+
+class ConsulTable(Reach, frozen=True, kw_only=True):
+    """[[consul]]: the nodes of a service in Consul."""
+
+    service: Word
+    url: Annotated[str, Meta(pattern=_URL, description='a URL such as "http://127.0.0.1:8500"')] = (
+        "http://127.0.0.1:8500"
+    )
+    tag: Word | tuple[Word, ...] = ()
+    passing_only: bool = True
+    datacenter: Word | None = None
+    namespace: Word | None = None
+    acl_token_file: Path | None = None
+    ca_file: Path | None = None
+    wait_seconds: Deadline = 60.0
+    refresh_seconds: Interval = 5.0
+
+    def tags(self) -> tuple[str, ...]:
+        return (self.tag,) if isinstance(self.tag, str) else self.tag
+
+
+class DnsTable(Reach, frozen=True, kw_only=True):
+    """[[dns]]: the addresses of a name, or the hosts of its SRV records."""
+
+    name: Annotated[str, Meta(pattern=_NAME, description='a name such as "gpu.example.org"')]
+    record: Record | tuple[Record, ...] = ("A", "AAAA")
+    server: Word | None = None
+    refresh_seconds: Interval = 30.0
+
+    def records(self) -> tuple[Record, ...]:
+        return (self.record,) if isinstance(self.record, str) else self.record
+
+
 class Config(msgspec.Struct, frozen=True):
     """gpulse.toml."""
 
@@ -81,6 +134,9 @@ class Config(msgspec.Struct, frozen=True):
     nodes: tuple[Nodes, ...] = ()
     host_files: tuple[HostFileTable, ...] = ()
     ini_files: tuple[IniFileTable, ...] = ()
+    drop_folders: tuple[DropFolderTable, ...] = ()
+    consul: tuple[ConsulTable, ...] = ()
+    dns: tuple[DnsTable, ...] = ()
     names: dict[str, Word] = {}
     people: dict[str, Word] = {}
     models: dict[str, Word] = {}

@@ -1,4 +1,4 @@
-"""Which nodes there are: from the command line, from gpulse.toml and from the files it names."""
+"""Which nodes there are: from the command line, from gpulse.toml, the files it names, Consul and DNS."""
 
 from gpulse.discovery.config_file import ConfigFile
 from gpulse.discovery.hostfile import HostFile

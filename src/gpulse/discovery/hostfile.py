@@ -4,6 +4,7 @@ from pathlib import Path
 
 from gpulse.config.files import read_bytes, reason
 from gpulse.config.sections import Reach
+from gpulse.discovery.marks import Mark, file_mark
 from gpulse.discovery.targets import NOTHING, Problem, Target, expand
 from gpulse.errors import DiscoveryError, HostsError
 
@@ -32,5 +33,8 @@ class HostFile:
                 problem(f"{self._path}:{number}: {error}")
         return found
 
-    def watched(self) -> list[Path]:
-        return [self._path]
+    def mark(self) -> Mark:
+        return file_mark(self._path)
+
+    def close(self) -> None:
+        """Nothing goes on."""

@@ -8,6 +8,7 @@ import msgspec
 
 from gpulse.config.files import read_bytes, reason
 from gpulse.config.sections import Reach
+from gpulse.discovery.marks import Mark, file_mark
 from gpulse.discovery.targets import NOTHING, Problem, Target, expand
 from gpulse.errors import DiscoveryError, HostsError
 
@@ -42,8 +43,11 @@ class IniFile:
         except HostsError as error:
             raise DiscoveryError(f"{self._at(text, 'hosts')}: [common] hosts: {error}") from error
 
-    def watched(self) -> list[Path]:
-        return [self._path]
+    def mark(self) -> Mark:
+        return file_mark(self._path)
+
+    def close(self) -> None:
+        """Nothing goes on."""
 
     def _common(self, text: str) -> dict[str, str]:
         # Without interpolation: a % in a path is a %.

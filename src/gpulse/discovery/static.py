@@ -1,7 +1,5 @@
 """Nodes named on the command line."""
 
-from pathlib import Path
-
 from gpulse.config.sections import Reach
 from gpulse.discovery.targets import NOTHING, Problem, Target, expand
 
@@ -15,5 +13,8 @@ class Static:
     def targets(self, problem: Problem) -> list[Target]:  # noqa: ARG002 - whatever is wrong was told at once
         return self._targets
 
-    def watched(self) -> list[Path]:
-        return []
+    def mark(self) -> None:
+        """It never changes."""
+
+    def close(self) -> None:
+        """Nothing goes on."""

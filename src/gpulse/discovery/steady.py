@@ -1,6 +1,6 @@
 """Stale beats partial: a source of nodes that cannot be read keeps its last answer."""
 
-from pathlib import Path
+from collections.abc import Hashable
 
 from gpulse.discovery.targets import Problem, Source, Target
 from gpulse.errors import DiscoveryError
@@ -29,8 +29,11 @@ class Steady:
         self._told = set(said)
         return self._last
 
-    def watched(self) -> list[Path]:
-        return self._source.watched()
+    def mark(self) -> Hashable:
+        return self._source.mark()
+
+    def close(self) -> None:
+        self._source.close()
 
     def failing(self) -> bool:
         """Whether the last reading failed here or, for a source made of sources, within."""

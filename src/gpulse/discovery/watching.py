@@ -1,7 +1,7 @@
 """All sources of nodes as one list, again whenever it changes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
 from pathlib import Path
 
 from gpulse.config import Config
@@ -9,9 +9,6 @@ from gpulse.discovery.config_file import ConfigFile
 from gpulse.discovery.static import Static
 from gpulse.discovery.steady import Steady
 from gpulse.discovery.targets import Problem, Source, Target, unique
-
-# What tells that a file is another than before; None while there is none.
-_Mark = tuple[int, int, int, int] | None
 
 # A source that failed is tried again after so many looks, even if its file seems to be the same.
 RETRY_LOOKS = 10
@@ -31,25 +28,30 @@ async def watch(
 ) -> AsyncIterator[list[Target]]:
     """The nodes of all sources at once, and again whenever they change; it never ends and never fails.
 
-    What is wrong goes to `problem`, once. A source that cannot be read keeps its last answer and is tried again.
+    What is wrong goes to `problem`, once. A source that cannot be read keeps its last answer and is tried again. With
+    the watching the sources end too.
     """
     watching = _Watching(sources, names or {})
-    while True:
-        # A thread, because a file may be on a network and ClusterShell's groups may be commands.
-        said: list[str] = []
-        targets = await asyncio.to_thread(watching.look, said.append)
-        for words in said:
-            problem(words)
-        if targets is not None:
-            yield targets
-        await asyncio.sleep(every)
+    try:
+        while True:
+            # A thread, because a file may be on a network and ClusterShell's groups may be commands.
+            said: list[str] = []
+            targets = await asyncio.to_thread(watching.look, said.append)
+            for words in said:
+                problem(words)
+            if targets is not None:
+                yield targets
+            await asyncio.sleep(every)
+    finally:
+        for source in sources:
+            source.close()
 
 
 class _Watching:
     def __init__(self, sources: Sequence[Source], names: Mapping[str, str]) -> None:
         self._sources = [Steady(source) for source in sources]
         self._names = names
-        self._marks: dict[Path, _Mark] | None = None
+        self._marks: list[Hashable] | None = None
         self._last: list[Target] | None = None
         self._told: set[str] = set()
         self._idle = 0
@@ -57,15 +59,15 @@ class _Watching:
     def look(self, problem: Problem) -> list[Target] | None:
         """The list if it is another than before; blocks."""
         # Marks are taken before the reading: a file that is written meanwhile differs from its mark next time.
-        marks = {path: _mark(path) for path in self._files()}
+        marks = [source.mark() for source in self._sources]
         self._idle += 1
         retry = self._idle >= RETRY_LOOKS and any(source.failing() for source in self._sources)
         if marks == self._marks and not retry:
             return None
         self._idle = 0
         found = [target for source in self._sources for target in source.targets(problem)]
-        # Files that this reading was the first to name have no mark yet: they are read once more.
-        self._marks = {path: marks.get(path) for path in self._files()}
+        # A file that this reading was the first to name is not in these marks: then all is read once more.
+        self._marks = marks
         twice: list[str] = []
         targets = unique(found, twice.append, self._names)
         for words in twice:
@@ -76,15 +78,3 @@ class _Watching:
             return None
         self._last = targets
         return targets
-
-    def _files(self) -> list[Path]:
-        return [path for source in self._sources for path in source.watched()]
-
-
-def _mark(path: Path) -> _Mark:
-    try:
-        state = path.stat()
-    except OSError:
-        # Why it cannot be read is told when it is read.
-        return None
-    return state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
