@@ -10,12 +10,23 @@ from gpulse_probe.sampler import Sampler
 from gpulse_probe.system import System
 
 INPUT, OUTPUT, ERRORS = range(3)
+# What runs for long as a service; not in the bundle that is booted over SSH.
+AGENT_WORDS = ("push", "serve", "drop")
 
 
 def main(arguments=None, program="gpulse-probe", greeting=""):
     """greeting: what is printed before all else, so that a hub knows where login scripts end."""
     closed = descriptors.closed()
-    chosen = options.read(sys.argv[1:] if arguments is None else arguments, program)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] and arguments[0] in AGENT_WORDS:
+        from gpulse_probe import agent
+
+        return agent.main(arguments, program, greeting)
+    if arguments[:1] == ["service"]:
+        from gpulse_probe.service import command
+
+        return command.main(arguments[1:], program, greeting)
+    chosen = options.read(arguments, program)
     if OUTPUT in closed:
         # Nobody can ever read it.
         return 0

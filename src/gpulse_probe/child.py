@@ -50,6 +50,10 @@ class Child:
         except OSError:
             raise ChildEnded("it does not take requests any more")
 
+    def fileno(self):
+        """Readable when an answer may be there."""
+        return self._answers
+
     def answer(self, seconds):
         """The answer to the request, or None when it is not there within so many seconds."""
         deadline = time.monotonic() + seconds

@@ -63,19 +63,20 @@ class Options:
             if not remaining:
                 raise UsageError("--%s needs a value" % name)
             value = remaining.pop(0)
-        setattr(self, name, value if name == "node" else _seconds(name, value))
+        setattr(self, name, value if name == "node" else seconds(name, value))
 
 
-def _seconds(name, text):
+def seconds(name, text):
+    """The value of an option that is a time."""
     try:
-        seconds = float(text)
+        number = float(text)
     except ValueError:
-        seconds = 0.0
-    if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
+        number = 0.0
+    if not SHORTEST_SECONDS <= number <= LONGEST_SECONDS:
         raise UsageError(
             "--%s: %r is not a number of seconds from %g to %g" % (name, text, SHORTEST_SECONDS, LONGEST_SECONDS)
         )
-    return seconds
+    return number
 
 
 def read(arguments, program):

@@ -25,6 +25,34 @@ BOOT = (
     "[b.extend(os.read(0,n-len(b))or sys.exit(9))for _ in iter(lambda:len(b)<n,False)];"
     f'exec(bytes(b[{30 + len(FIRST_ENTRY)}:{30 + len(FIRST_ENTRY)}+int.from_bytes(b[18:22],"little")]))'
 )
+# What only the agent needs: files, or folders that end with /. The bundle travels to every node anew at each
+# connection, so it goes without them.
+AGENT_ONLY = (
+    "agent.py",
+    "backlog.py",
+    "chance.py",
+    "connection.py",
+    "ending.py",
+    "errand.py",
+    "get_status.py",
+    "http_request.py",
+    "http_server.py",
+    "hub_address.py",
+    "link.py",
+    "log.py",
+    "merging.py",
+    "outlets/drop.py",
+    "outlets/push.py",
+    "outlets/serve.py",
+    "refusal.py",
+    "request_parser.py",
+    "service/",
+    "tls.py",
+    "tokens.py",
+    "upgrade.py",
+    "uplink.py",
+    "websocket.py",
+)
 _RUN_AS_FILE = "import sys\nfrom gpulse_probe.__main__ import main\n\nsys.exit(main())\n"
 # The same sources make the same bytes, so that a version can be told by its content.
 _making = Lock()
@@ -43,15 +71,23 @@ class Bundle:
 def make_bundle() -> Bundle:
     """The probe of this installation, with NVIDIA's binding as far as it is used. Made once, whoever asks first."""
     with _making:
-        return _made()
+        return _made(without=AGENT_ONLY)
+
+
+def make_agent() -> Bundle:
+    """The same with all that the agent needs: what stays on a node as agent.pyz."""
+    with _making:
+        return _made(without=())
 
 
 @cache
-def _made() -> Bundle:
+def _made(without: tuple[str, ...]) -> Bundle:
     package = Path(gpulse_probe.__file__).parent
+    paths = [(path, path.relative_to(package).as_posix()) for path in sorted(package.rglob("*.py"))]
     sources = {
-        f"gpulse_probe/{path.relative_to(package).as_posix()}": squeeze(path.read_text("utf-8"))
-        for path in sorted(package.rglob("*.py"))
+        f"gpulse_probe/{name}": squeeze(path.read_text("utf-8"))
+        for path, name in paths
+        if name not in without and not name.startswith(tuple(entry for entry in without if entry.endswith("/")))
     }
     boot = sources.pop("gpulse_probe/boot.py")
     binding = cut(_binding_source(), {*NUMBERS, *STRUCTURES})
