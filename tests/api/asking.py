@@ -4,17 +4,19 @@ import asyncio
 from typing import Any
 
 import httpx
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from gpulse.api.application import create_app
 from gpulse.fleet.fleet import Fleet
 
 
-def ask(app: Starlette, path: str, method: str = "GET", headers: dict[str, str] | None = None) -> httpx.Response:
+def ask(
+    app: ASGIApp, path: str, method: str = "GET", headers: dict[str, str] | None = None, content: bytes | None = None
+) -> httpx.Response:
     async def asked() -> httpx.Response:
         transport = httpx.ASGITransport(app=app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://hub") as client:
-            return await client.request(method, path, headers=headers or {})
+            return await client.request(method, path, headers=headers or {}, content=content)
 
     return asyncio.run(asked())
 

@@ -1,5 +1,9 @@
 """The description of the API: complete, and true of what the application does."""
 
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
@@ -13,10 +17,17 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from gpulse.api.application import create_app
+from gpulse.api.endpoint import Endpoint
+from gpulse.api.hub import Ingest
 from gpulse.api.routes import ENDPOINTS
+from gpulse.auth.tokens import Tokens
+from gpulse.auth.upgrades import Upgrades
 from gpulse.fleet.places import Place
+from gpulse.store import Records
+from gpulse.transport.push import Push
 from tests.api.asking import ask
 from tests.api.fleets import HOSTILE, add, card, process, small, snapshot
 
@@ -84,7 +95,40 @@ def described_fleet():
 
 
 FLEET = described_fleet()
-schema = schemathesis.openapi.from_asgi("/api/openapi.json", create_app(FLEET))
+
+
+class Described:
+    """A hub whose description can be read at once; once it is opened it takes what nodes send, too."""
+
+    def __init__(self) -> None:
+        self._app = create_app(FLEET)
+        self._node = self._join = ""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+
+    def open(self, folder: Path, tokens: Tokens) -> None:
+        self._node = tokens.create_node("gpu1")
+        self._join = tokens.create_join("new[1-9]", expires_at=time.time() + 3600)
+        push = Push(FLEET, lambda name: Place(name=name))
+        self._app = create_app(FLEET, ingest=Ingest(tokens, push, Upgrades(folder)))
+
+    def headers(self, path: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._join if path.endswith('/join') else self._node}"}
+
+
+DESCRIBED = Described()
+
+
+@pytest.fixture(scope="module")
+def with_tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    folder = tmp_path_factory.mktemp("hub")
+    with Records(folder) as records:
+        DESCRIBED.open(folder, Tokens(records))
+        yield
+
+
+schema = schemathesis.openapi.from_asgi("/api/openapi.json", DESCRIBED)
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -99,6 +143,18 @@ CHECKS = [
 @schema.parametrize()
 @settings(max_examples=25, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
 @pytest.mark.timeout(60)
+@pytest.mark.usefixtures("with_tokens")
 def test_answers_are_as_described(case):
     FLEET.tick()
-    case.call_and_validate(checks=CHECKS)
+    case.call_and_validate(checks=CHECKS, headers=DESCRIBED.headers(case.operation.path))
+
+
+@pytest.mark.parametrize("endpoint", [one for one in ENDPOINTS if one.token], ids=lambda one: one.name)
+@pytest.mark.parametrize("token", [None, "", "Bearer", "Basic eDp5", "Bearer gpn_000000000000_" + 48 * "0"])
+@pytest.mark.usefixtures("with_tokens")
+def test_nothing_is_taken_without_a_token(endpoint: Endpoint, token: str | None):
+    headers = {} if token is None else {"Authorization": token}
+    response = ask(DESCRIBED, endpoint.path, endpoint.method, headers, b"{}" if endpoint.method == "POST" else None)
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == "Bearer"
+    assert response.json()["error"]["code"].startswith("token_")

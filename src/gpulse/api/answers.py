@@ -3,9 +3,10 @@
 import asyncio
 import hashlib
 import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from gpulse.api.hub import Hub
 
@@ -37,13 +38,41 @@ class Body:
         return self._gzip
 
 
+class Packed:
+    """What can be too large to be in memory unpacked: who cannot unpack it gets it piece by piece."""
+
+    def __init__(self, gzip: bytes, media: str):
+        self.gzip = gzip
+        self.media = media
+
+    async def plain(self) -> AsyncIterator[bytes]:
+        unpacker = zlib.decompressobj(wbits=_GZIP)
+        rest = self.gzip
+        while rest:
+            yield unpacker.decompress(rest, _PIECE)
+            rest = unpacker.unconsumed_tail
+            await asyncio.sleep(0)
+
+    def response(self, request: Request, headers: dict[str, str]) -> Response:
+        packed = _takes_gzip(request)
+        if packed:
+            headers["Content-Encoding"] = "gzip"
+            headers["Content-Length"] = str(len(self.gzip))
+        if request.method == "HEAD":
+            return Response(headers=headers, media_type=self.media)
+        if packed:
+            return Response(self.gzip, headers=headers, media_type=self.media)
+        return StreamingResponse(self.plain(), headers=headers, media_type=self.media)
+
+
 class Answers:
     """The answers of this tick."""
 
     def __init__(self, hub: Hub):
         self._hub = hub
         self._generation = -1
-        self._kept: dict[str, Body] = {}
+        self._kept: dict[str, Body | Packed] = {}
+        self._making: dict[str, asyncio.Future[Body | Packed]] = {}
 
     def etag(self, key: str) -> str:
         digest = hashlib.blake2s(key.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
@@ -56,21 +85,32 @@ class Answers:
     def not_modified(self, etag: str) -> Response:
         return Response(status_code=304, headers=_headers(etag))
 
-    def kept(self, key: str) -> Body | None:
+    def kept(self, key: str) -> Body | Packed | None:
         if self._generation != self._hub.fleet.generation:
             self._generation = self._hub.fleet.generation
             self._kept.clear()
         return self._kept.get(key)
 
-    def keep(self, key: str, body: Body, etag: str | None) -> None:
+    async def once(self, key: str, make: Callable[[], Awaitable[Body | Packed]]) -> Body | Packed:
+        """Made now; or waited for, where it is in the making for somebody else."""
+        making = self._making.get(key)
+        if making is None:
+            making = self._making[key] = asyncio.ensure_future(make())
+            making.add_done_callback(lambda _: self._making.pop(key, None))
+        # Who goes away does not take it from the others.
+        return await asyncio.shield(making)
+
+    def keep(self, key: str, body: Body | Packed, etag: str | None) -> None:
         """For the rest of the tick; what took longer than its tick is not kept."""
         if etag == self.etag(key) and self._generation == self._hub.fleet.generation:
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
             self._kept[key] = body
 
-    async def response(self, request: Request, body: Body, etag: str | None) -> Response:
+    async def response(self, request: Request, body: Body | Packed, etag: str | None) -> Response:
         headers = _headers(etag)
+        if isinstance(body, Packed):
+            return body.response(request, headers)
         content = body.plain
         if len(content) >= SMALLEST_TO_COMPRESS and _takes_gzip(request):
             content = await body.gzip()

@@ -10,21 +10,35 @@ from gpulse.errors import RequestError
 
 CODES = {
     400: "bad_request",
+    401: "unauthorized",
+    403: "forbidden",
     404: "not_found",
     405: "method_not_allowed",
     406: "not_acceptable",
+    408: "too_slow",
+    409: "conflict",
+    413: "too_large",
+    415: "unknown_encoding",
     422: "bad_filter",
     426: "upgrade_required",
+    429: "too_many_requests",
     500: "internal_error",
     503: "not_ready",
 }
 MEANINGS = {
-    400: "A parameter is unknown or has a value that is not allowed.",
+    400: "A parameter is unknown or has a value that is not allowed, or the body is not as it should be.",
+    401: "There is no token, or it is unknown, revoked or at its end.",
+    403: "The token is for something else.",
     404: "There is no such thing.",
-    405: "This address can only be read.",
+    405: "This is not done at this address.",
     406: "The answer cannot be given in a form the request accepts.",
-    422: "The filter is not understood.",
+    408: "The body did not arrive in time.",
+    409: "It is taken already.",
+    413: "The body is too large, as it is or unpacked.",
+    415: "The body is packed in a way the hub does not know.",
+    422: "The filter, or what a node sent, is not understood.",
     426: "This address speaks WebSocket.",
+    429: "Too much was sent; send less, later.",
     503: "The hub does not work as it should.",
 }
 
@@ -47,7 +61,12 @@ def error_response(
     error: RequestError, media: str = "application/json", headers: dict[str, str] | None = None
 ) -> Response:
     """The error in the form of the address that was asked."""
-    if media == "text/plain":
+    headers = dict(headers or {})
+    if error.status == 401:
+        headers.setdefault("WWW-Authenticate", "Bearer")
+    if error.retry_seconds is not None:
+        headers.setdefault("Retry-After", str(error.retry_seconds))
+    if media.startswith("text/plain"):
         text = error.message + (f"\n{error.detail}" if error.detail else "") + "\n"
         return Response(text, error.status, headers, "text/plain")
     answer = ErrorAnswer(error=ErrorDetail(code=error.code, message=error.message, detail=error.detail))

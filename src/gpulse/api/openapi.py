@@ -15,14 +15,15 @@ _TEMPLATE = "#/components/schemas/{name}"
 
 def document(endpoints: Sequence[Endpoint], title: str) -> dict[str, Any]:
     """The whole API as OpenAPI 3.1."""
-    json_answers = [endpoint.answer for endpoint in endpoints if endpoint.media == "application/json"]
-    schemas, components = msgspec.json.schema_components([*json_answers, ErrorAnswer], ref_template=_TEMPLATE)
+    types = [endpoint.answer for endpoint in endpoints if endpoint.media == "application/json"]
+    types += [endpoint.body for endpoint in endpoints if endpoint.body is not None]
+    schemas, components = msgspec.json.schema_components([*types, ErrorAnswer], ref_template=_TEMPLATE)
     error_schema = schemas[-1]
-    of_answer = dict(zip([id(answer) for answer in json_answers], schemas, strict=False))
+    of_type = dict(zip([id(kind) for kind in types], schemas, strict=False))
     paths: dict[str, Any] = {}
     for endpoint in endpoints:
-        schema = of_answer.get(id(endpoint.answer), {"type": "string"})
-        paths[endpoint.path] = {"get": _operation(endpoint, schema, error_schema)}
+        operation = _operation(endpoint, of_type, error_schema)
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = operation
     paths["/api/v1/live"] = {
         "get": {
             "operationId": "live",
@@ -44,11 +45,14 @@ def document(endpoints: Sequence[Endpoint], title: str) -> dict[str, Any]:
         # Relative to this document: right under any sub-path.
         "servers": [{"url": ".."}],
         "paths": paths,
-        "components": {"schemas": components},
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "description": "A token of a node."}},
+        },
     }
 
 
-def _operation(endpoint: Endpoint, schema: dict[str, Any], error_schema: dict[str, Any]) -> dict[str, Any]:
+def _operation(endpoint: Endpoint, of_type: dict[int, dict[str, Any]], error_schema: dict[str, Any]) -> dict[str, Any]:
     parameters = [
         {
             "name": name,
@@ -59,11 +63,12 @@ def _operation(endpoint: Endpoint, schema: dict[str, Any], error_schema: dict[st
         }
         for name, meaning in endpoint.path_parameters.items()
     ]
-    responses: dict[str, Any] = {
-        "200": {"description": "What was asked for.", "content": {endpoint.media: {"schema": schema}}}
-    }
-    if endpoint.cached:
-        responses["200"]["headers"] = {
+    schema = of_type.get(id(endpoint.answer), {"type": "string"})
+    done = str(endpoint.status)
+    content = {media.split(";")[0]: {"schema": schema} for media in (endpoint.media, *endpoint.other_media)}
+    responses: dict[str, Any] = {done: {"description": "What was asked for.", "content": content}}
+    if endpoint.kept:
+        responses[done]["headers"] = {
             "ETag": {"description": "Stays the same until the next tick.", "schema": {"type": "string"}}
         }
         responses["304"] = {"description": "Nothing is new since the ETag in If-None-Match."}
@@ -73,12 +78,18 @@ def _operation(endpoint: Endpoint, schema: dict[str, Any], error_schema: dict[st
     parameters += _query_parameters(endpoint.query)
     if parameters:
         operation["parameters"] = parameters
+    if endpoint.body is not None:
+        body = {"application/json": {"schema": of_type[id(endpoint.body)]}}
+        operation["requestBody"] = {"required": True, "content": body}
+    if endpoint.token:
+        operation["security"] = [{"bearer": []}]
     return operation
 
 
 def _error(status: int, media: str, schema: dict[str, Any]) -> dict[str, Any]:
-    content = schema if media == "application/json" else {"type": "string"}
-    return {"description": MEANINGS[status], "content": {media: {"schema": content}}}
+    if media.startswith("text/plain"):
+        return {"description": MEANINGS[status], "content": {"text/plain": {"schema": {"type": "string"}}}}
+    return {"description": MEANINGS[status], "content": {"application/json": {"schema": schema}}}
 
 
 def _query_parameters(query: type[msgspec.Struct]) -> list[dict[str, Any]]:

@@ -68,6 +68,9 @@ def read_query(wanted: type[Q], given: QueryParams) -> Q:
             raise RequestError(
                 400, "bad_parameter", f'parameter "{name}" cannot be "{value[:100]}"', f"{reason}; see api/docs"
             ) from None
+    for field in msgspec.structs.fields(wanted):
+        if field.required and field.name not in values:
+            raise RequestError(400, "missing_parameter", f'parameter "{field.name}" is missing', "see api/docs")
     return msgspec.convert(values, wanted)
 
 

@@ -1,31 +1,25 @@
 """Goes through the fleet with a filter, and lets others have the loop in between."""
 
-import asyncio
-import time
 from collections.abc import AsyncIterator, Iterable
 from difflib import get_close_matches
 
 import msgspec
 
+from gpulse.api.turns import Turn
 from gpulse.errors import RequestError
 from gpulse.fleet.filter import Filter
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.views import GpuView, NodeView
 
-# How long one reader keeps the loop; lines of nodes wait for no longer than that.
-_TURN_SECONDS = 0.01
-
 
 async def each_node(fleet: Fleet, names: Iterable[str], detail: bool = False) -> AsyncIterator[NodeView]:
     """The nodes of these names that are there."""
-    turn = time.perf_counter()
+    turn = Turn()
     for name in list(names):
         node = fleet.node(name, detail)
         if node is not None:
             yield node
-        if time.perf_counter() - turn > _TURN_SECONDS:
-            await asyncio.sleep(0)
-            turn = time.perf_counter()
+        await turn.give()
 
 
 async def matching(fleet: Fleet, filter_: Filter) -> AsyncIterator[tuple[NodeView, list[GpuView]]]:
