@@ -96,9 +96,14 @@ def _export(gpus: list[GpuView], there: Sequence[GpuView]) -> str | None:
     # counts the fastest first, so that an index may mean another card.
     models = {gpu.name or gpu.model for gpu in there if gpu.node == gpus[0].node}
     by_uuid = len(models) > 1 or any(gpu.parent_uuid or gpu.index is None for gpu in gpus)
-    names = [gpu.uuid if by_uuid else str(gpu.index) for gpu in gpus]
+    names = [_uuid(gpu) if by_uuid else str(gpu.index) for gpu in gpus]
     told = [name for name in names if name is not None]
     return "CUDA_VISIBLE_DEVICES=" + ",".join(told) if len(told) == len(names) else None
+
+
+def _uuid(gpu: GpuView) -> str | None:
+    """As CUDA knows it: a card that has told none may go by its place."""
+    return None if gpu.uuid and gpu.uuid.startswith(f"{gpu.node}/") else gpu.uuid
 
 
 def _missing(gpus_there: int, fitting: list[GpuView], free: dict[str, list[GpuView]], wish: Wish) -> str:

@@ -11,6 +11,7 @@ from msgspec import UNSET
 from gpulse.errors import BadLine
 from gpulse.fleet import health, state, telling
 from gpulse.fleet.columns import HOT, GpuColumns, NodeColumns, figures
+from gpulse.fleet.counters import Counters
 from gpulse.fleet.model import Gpu, Snapshot
 from gpulse.fleet.names import natural, short_model
 from gpulse.fleet.node import Node
@@ -19,6 +20,7 @@ from gpulse.fleet.places import Place
 from gpulse.fleet.thresholds import Thresholds
 from gpulse.fleet.updates import Arrival, Hot
 from gpulse.fleet.views import GpuView, LogEntry, NodeView, PersonView, Summary
+from gpulse.fleet.weight import check_weight
 from gpulse_probe.schema import SCHEMA
 
 __all__ = ["BadLine", "Fleet", "FleetSettings"]
@@ -52,6 +54,7 @@ class Fleet:
         wall: Callable[[], float] = time.time,
     ):
         self.settings = settings or FleetSettings()
+        self.counters = Counters()
         self._clock = clock
         self._wall = wall
         self._nodes: dict[str, Node] = {}
@@ -99,11 +102,33 @@ class Fleet:
             if self.node_columns.state[node.slot] == state.NEW:
                 node.reason = detail
 
-    def line(self, name: str, data: bytes) -> None:
-        """One line of a node's probe: a Snapshot or an Update. BadLine where it is neither."""
+    def line(self, name: str, data: bytes, age_seconds: float = 0.0) -> None:
+        """One line of a node's probe: a Snapshot or an Update. BadLine where it is neither.
+
+        `age_seconds`: how long ago it was told, by the hub's clock; what is too old does not make the node up.
+        """
         node = self._nodes.get(name)
         if node is None:
             return
+        try:
+            self._take(node, data)
+        except BadLine:
+            self.counters.bad_lines += 1
+            raise
+        self.counters.lines += 1
+        self.counters.line_bytes += len(data)
+        told = self._clock() - age_seconds
+        node.clock_difference = node.time - self._wall() + age_seconds
+        self.node_columns.last_line[node.slot] = told
+        if self.node_columns.state[node.slot] != state.UP:
+            old = age_seconds > self.node_columns.patience[node.slot]
+            self.node_columns.state[node.slot] = state.STALE_NODE if old else state.UP
+            node.reason = ""
+            self._note(node, "what it told last is old" if old else "up")
+            self._evaluate(node)
+
+    def _take(self, node: Node, data: bytes) -> None:
+        check_weight(data)
         try:
             if data.startswith(_UPDATE):
                 self._apply(node, _decode_arrival(data), data)
@@ -116,14 +141,8 @@ class Fleet:
                 self._take_over(node)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise BadLine(str(error)) from None
-        now = self._clock()
-        node.clock_difference = node.time - self._wall()
-        self.node_columns.last_line[node.slot] = now
-        if self.node_columns.state[node.slot] != state.UP:
-            self.node_columns.state[node.slot] = state.UP
-            node.reason = ""
-            self._note(node, "up")
-            self._evaluate(node)
+        except RecursionError:
+            raise BadLine("it is nested too deeply") from None
 
     def down(self, name: str, reason: str) -> None:
         node = self._nodes.get(name)
@@ -147,6 +166,7 @@ class Fleet:
 
     def tick(self) -> None:
         """Once a second: who is stale, and the state of every GPU."""
+        began = time.perf_counter()
         now = self._clock()
         state.mark_stale(self.node_columns, now)
         state.evaluate(self.gpu_columns, self.node_columns, self.settings.thresholds, now)
@@ -156,6 +176,7 @@ class Fleet:
             for node in self._nodes.values():
                 if self.gpu_columns.unhealthy[node.start : node.start + node.count].any():
                     self._judge_health(node)
+        self.counters.tick_seconds += time.perf_counter() - began
 
     # What is so now.
 
@@ -188,6 +209,9 @@ class Fleet:
     def log_of(self, name: str) -> list[LogEntry]:
         node = self._nodes.get(name)
         return list(node.log) if node is not None else []
+
+    def has(self, name: str) -> bool:
+        return name in self._nodes
 
     def known(self, name: str) -> Node:
         """A node's own data, for those who tell of it."""

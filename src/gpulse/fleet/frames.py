@@ -126,7 +126,9 @@ class Frames:
     def _pack(self) -> NDArray[np.uint8]:
         gpus = self._fleet.gpu_columns
         order = self._order
-        memory = gpus.hot["memory_used_bytes"][order] / gpus.memory_total[order]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # A node may say that a card has no memory at all.
+            memory = gpus.hot["memory_used_bytes"][order] / gpus.memory_total[order]
         planes = [
             gpus.state[order],
             _bytes(gpus.hot["utilization_ratio"][order] * 200),

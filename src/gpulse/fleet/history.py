@@ -7,8 +7,11 @@ import msgspec
 from msgspec.json import Decoder
 
 from gpulse.fleet.updates import Parts
+from gpulse.fleet.weight import is_too_heavy
 
 Part = Literal["host", "gpus", "processes", "uses"]
+# On arrival the rest of a line was only skipped: that it is well-formed is seen when it is read.
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _decode = Decoder(Parts).decode
 
 
@@ -36,7 +39,7 @@ class History:
             return Reader(Parts(), self._lies)
         try:
             return Reader(_decode(line), self._lies)
-        except msgspec.MsgspecError as error:
+        except _UNREADABLE as error:
             self._lies(str(error))
             return Reader(Parts(), self._lies)
 
@@ -56,10 +59,12 @@ class Reader:
             if decoder is None:
                 continue
             try:
+                if count is not None and is_too_heavy(bytes(raw), count):
+                    raise msgspec.ValidationError(f"far more values than {count}")
                 value = decoder.decode(raw)
                 if count is not None and len(value) != count:
                     raise msgspec.ValidationError(f"{len(value)} values for {count}")
-            except msgspec.MsgspecError as error:
+            except _UNREADABLE as error:
                 self._lies(f"{name}: {error}")
             else:
                 found[name] = value

@@ -147,7 +147,7 @@ async def _connect(ssh: Ssh, target: SshTarget, way: Route, steps: _Steps) -> No
         arrived, line = lines[0]
         try:
             snapshot = msgspec.json.decode(line, type=Snapshot)
-        except msgspec.DecodeError as problem:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             raise NodeLost(f"its probe sent what is no snapshot: {problem}", "see its log", PROBE) from problem
         _judge(snapshot, arrived, steps)
 

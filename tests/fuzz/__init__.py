@@ -1,0 +1,1 @@
+"""Decoders fed with what nobody should send."""
