@@ -2,27 +2,31 @@
 
 import asyncio
 import gc
-import resource
 import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
-import msgspec
-
+from gpulse import descriptors
 from gpulse.api.application import create_app
+from gpulse.api.hub import Ingest
 from gpulse.api.server import make_server
-from gpulse.config import Config
-from gpulse.config.hosts import Address
-from gpulse.discovery import Source, Target, watch
+from gpulse.auth.tokens import Tokens
+from gpulse.auth.upgrades import Upgrades
+from gpulse.config import Config, DropFolderTable
+from gpulse.discovery import Source, watch
+from gpulse.errors import StoreError
 from gpulse.fleet.fleet import Fleet, FleetSettings
-from gpulse.fleet.places import Place
+from gpulse.hub_side import Asked, asking, ssh_settings
+from gpulse.membership import Membership
 from gpulse.simulate.transport import Scene, SimulatedTransport
-from gpulse.ssh_nodes import ssh_settings, ssh_target
+from gpulse.store import Records
 from gpulse.transport import local
 from gpulse.transport.announcing import Announcing
+from gpulse.transport.drop import DropFolder
 from gpulse.transport.local import LocalTarget
+from gpulse.transport.pull import Pull
 from gpulse.transport.ssh import Ssh, SshTarget
 from gpulse.transport.supervisor import Supervisor
 
@@ -45,69 +49,74 @@ class Hub:
         self._say = say
         settings = FleetSettings(thresholds=config.thresholds, people=config.people, models=config.models)
         self.fleet = Fleet(settings)
-        # Whether the lists of nodes have been read.
-        self._listed = False
+        self._membership: Membership | None = None
+        self._ingest: Ingest | None = None
 
     async def run(self, listener: socket.socket, sources: list[Source], scene: Scene | None = None) -> None:
         """Until it is told to end by Ctrl-C or SIGTERM, or a part of it fails."""
-        _be_ready_for_many()
+        descriptors.raise_limit()
+        gc.set_threshold(50_000, 20, 50)
         async with AsyncExitStack() as stack:
             nodes = self._simulated(scene) if scene is not None else self._real_nodes(sources)
-            feeding = await stack.enter_async_context(nodes)
+            parts = await stack.enter_async_context(nodes)
             ticking = await stack.enter_async_context(_running(self._tick()))
-            await self._serve(listener, feeding, ticking)
+            await self._serve(listener, *parts, ticking)
 
     @asynccontextmanager
-    async def _simulated(self, scene: Scene) -> AsyncIterator[Task]:
+    async def _simulated(self, scene: Scene) -> AsyncIterator[list[Task]]:
         for place in scene.places():
             self.fleet.place(place)
         async with _running(SimulatedTransport(scene, self.fleet).run()) as feeding:
-            yield feeding
+            yield [feeding]
 
     @asynccontextmanager
-    async def _real_nodes(self, sources: list[Source]) -> AsyncIterator[Task]:
-        ssh = Ssh(ssh_settings(self.config))
-        supervisor = Supervisor(
-            sink=Announcing(self.fleet, self._say), ways={SshTarget: ssh.stream, LocalTarget: local.stream}
-        )
-        try:
-            async with _running(self._follow(sources, supervisor)) as feeding:
-                yield feeding
-        finally:
-            await supervisor.stop()
-            await ssh.close()
+    async def _real_nodes(self, sources: list[Source]) -> AsyncIterator[list[Task]]:
+        async with AsyncExitStack() as stack:
+            tokens = Tokens(stack.enter_context(Records(self.config.hub.data)))
+            ssh, pull = Ssh(ssh_settings(self.config)), Pull()
+            stack.push_async_callback(ssh.close)
+            sink = Announcing(self.fleet, self._say)
+            supervisor = Supervisor(
+                sink=sink,
+                ways={SshTarget: ssh.stream, Asked: asking(pull), LocalTarget: local.stream},
+            )
+            stack.push_async_callback(supervisor.stop)
+            membership = self._membership = Membership(self.config, self.fleet, supervisor, sink)
+            self._ingest = Ingest(tokens, membership.push, Upgrades(self.config.hub.data))
+            work = [self._follow(sources, membership), self._follow_tokens(tokens, membership), membership.push.run()]
+            work += [self._folder(table, membership).run() for table in self.config.drop_folders]
+            yield [await stack.enter_async_context(_running(part)) for part in work]
 
-    async def _follow(self, sources: list[Source], supervisor: Supervisor) -> None:
+    async def _follow(self, sources: list[Source], membership: Membership) -> None:
         """Nodes as they are listed now, and whenever the lists change."""
-        own = [self._this_machine()] if self.config.hub.local else []
         async for found in watch(sources, self._say, self.config.names):
-            others = [target for target in found if target.name not in {one.name for one in own}]
-            for one in own:
-                # It may be listed as well: then its group and its name for people are told there.
-                listed_as = [target for target in found if target.name == one.name] or [Target(one.name, one.name)]
-                place = self._place(listed_as[0])
-                self.fleet.place(msgspec.structs.replace(place, address="this machine"))
-            for target in others:
-                self.fleet.place(self._place(target))
-            targets: list[LocalTarget | SshTarget] = [*own, *(ssh_target(self.config, target) for target in others)]
-            listed = {target.name for target in targets}
-            supervisor.set_targets(targets)
-            for name in set(self.fleet.names()) - listed:
-                self.fleet.remove(name)
-            self._listed = True
+            membership.listed(found)
 
-    def _this_machine(self) -> LocalTarget:
-        return LocalTarget(name=socket.gethostname(), interval_seconds=self.config.hub.interval_seconds)
+    async def _follow_tokens(self, tokens: Tokens, membership: Membership) -> None:
+        """Who has a token, and at once who has none any more: a token may be revoked by another process."""
+        membership.holders(tokens.nodes())
+        told = ""
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            try:
+                changes = await tokens.refresh()
+            except StoreError as trouble:
+                if str(trouble) != told:
+                    self._say(f"{trouble}; tokens are as they were last read")
+                told = str(trouble)
+                continue
+            told = ""
+            membership.push.end_replaced(changes.replaced, tokens.live)
+            if changes.added or changes.revoked:
+                membership.holders(tokens.nodes())
 
-    def _place(self, target: Target) -> Place:
-        address = Address(target.host, target.port, target.user)
-        return Place(
-            name=target.name,
-            display_name=target.display_name or self.config.names.get(target.name),
-            group=target.group,
-            rack=target.rack,
-            address=f"ssh {address}",
-            interval_seconds=target.interval_seconds or self.config.hub.interval_seconds,
+    def _folder(self, table: DropFolderTable, membership: Membership) -> DropFolder:
+        return DropFolder(
+            table.path,
+            self.fleet,
+            claim=lambda name: membership.claim(table.path, name),
+            problem=self._say,
+            place_for=lambda name: membership.place_of_file(table, name),
         )
 
     async def _tick(self) -> None:
@@ -127,7 +136,9 @@ class Hub:
             await asyncio.sleep(due - time.monotonic())
 
     async def _serve(self, listener: socket.socket, *parts: Task) -> None:
-        application = create_app(self.fleet, base_path=self.config.hub.base_path, notices=self.notices)
+        application = create_app(
+            self.fleet, base_path=self.config.hub.base_path, notices=self.notices, ingest=self._ingest
+        )
         server = make_server(application)
 
         def end(_part: object = None) -> None:
@@ -150,9 +161,12 @@ class Hub:
             node = self.fleet.known(socket.gethostname())
             if node.snapshot is not None and node.snapshot.gpus == []:
                 return [NO_GPUS]
-        if self._listed and not self.fleet.names():
+        if self._membership is not None and self._membership.ready and not self.fleet.names():
             return [NO_NODES]
-        return []
+        # Simulated nodes have no connections.
+        nodes = len(self.fleet.names()) if self._membership is not None else 0
+        shortage = descriptors.shortage(nodes)
+        return [shortage] if shortage else []
 
 
 @asynccontextmanager
@@ -165,10 +179,3 @@ async def _running(work: Coroutine[None, None, None]) -> AsyncIterator[Task]:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-
-
-def _be_ready_for_many() -> None:
-    """Thousands of nodes: as many descriptors as are allowed, and a garbage collector that rests in between."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    gc.set_threshold(50_000, 20, 50)

@@ -5,6 +5,7 @@ import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,21 @@ GPULSE = Path(sys.executable).with_name("gpulse")
 
 
 class RunningHub:
-    """`gpulse up …` or `gpulse demo …` on a free port; a context manager."""
+    """`gpulse up …` or `gpulse demo …` on a free port, unless one is given; a context manager."""
 
-    def __init__(self, *arguments: str, environment: dict[str, str] | None = None, directory: Path | None = None):
+    def __init__(
+        self,
+        *arguments: str,
+        environment: dict[str, str] | None = None,
+        directory: Path | None = None,
+        port: int = 0,
+    ):
         self._stderr = b""
+        # Never the folder of the person who runs the tests.
+        self._data = tempfile.TemporaryDirectory()
+        data = [] if "--data" in arguments else ["--data", self._data.name]
         self.process = subprocess.Popen(
-            [GPULSE, *arguments, "--port", "0"],
+            [GPULSE, *arguments, *data, "--port", str(port)],
             env=environment,
             cwd=directory,
             stdout=subprocess.PIPE,
@@ -41,6 +51,7 @@ class RunningHub:
         if self.process.poll() is None:
             self.process.kill()
         self.process.communicate()
+        self._data.cleanup()
 
     def get(self, path: str, **parameters: Any) -> Any:
         answer = httpx.get(self.url + path.lstrip("/"), params=parameters, timeout=10)

@@ -1,6 +1,5 @@
 """Puts the API, the live stream and the page together into one ASGI application."""
 
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,21 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from gpulse.api import viewer
 from gpulse.api.answers import Answers, Body
+from gpulse.api.endpoint import routes as endpoint_routes
 from gpulse.api.errors import on_crash, on_http_exception
-from gpulse.api.hub import Hub
+from gpulse.api.hub import Hub, Ingest
+from gpulse.api.ingest import Lines, refuse_get
 from gpulse.api.live import Live, refuse_plain
 from gpulse.api.openapi import document
 from gpulse.api.page import STATIC, File
 from gpulse.api.routes import ENDPOINTS
 from gpulse.api.security import SecurityHeaders
+from gpulse.api.takeover import WebSocketProtocol
 from gpulse.fleet.fleet import Fleet
 
 # How uvicorn must run it: compressing every frame for every listener would cost more than all the rest.
 SERVER_OPTIONS: dict[str, Any] = {
-    "ws": "websockets-sansio",
+    "ws": WebSocketProtocol,
     "ws_per_message_deflate": False,
     "ws_ping_interval": 20.0,
     "ws_ping_timeout": 20.0,
@@ -44,23 +46,24 @@ def create_app(
     most_listeners: int = 500,
     most_streams: int = 32,
     origins: Sequence[str] = (),
+    ingest: Ingest | None = None,
 ) -> Starlette:
     """The application. `base_path` is a sub-path that a reverse proxy leaves in place: "/gpulse".
 
     `origins` are other sites ("https://portal.example.org") whose pages may read the live stream.
     """
     base = "/" + base_path.strip("/") if base_path.strip("/") else ""
-    hub = Hub(fleet, title, notices)
+    hub = Hub(fleet, title, notices, ingest)
     answers = Answers(hub)
     live = Live(hub, most_listeners, most_streams, origins)
+    hub.listeners = lambda: live.listeners
     description = document(ENDPOINTS, title)
     routes: list[BaseRoute] = [
-        Route(base + _pattern(endpoint.path), endpoint.respond(hub, answers), name=endpoint.name)
-        for endpoint in ENDPOINTS
-    ]
-    routes += [
+        *endpoint_routes(ENDPOINTS, base, hub, answers),
         Route(base + "/api/v1/live", refuse_plain, name="live"),
         WebSocketRoute(base + "/api/v1/live", live.serve),
+        Route(base + "/api/v1/ingest", refuse_get),
+        WebSocketRoute(base + "/api/v1/ingest", Lines(hub).serve),
         _fixed(base + "/api/openapi.json", description, answers),
         _fixed(base + "/api/docs/openapi.json", viewer.for_viewer(description), answers),
         _file(base + "/api/docs", STATIC / "docs" / "index.html", answers, viewer.POLICY),
@@ -81,11 +84,6 @@ def create_app(
     app.router.redirect_slashes = False
     app.state.live = live
     return app
-
-
-def _pattern(path: str) -> str:
-    # The id of a card that has told no UUID is node/index.
-    return re.sub(r"\{id\}", "{id:path}", path)
 
 
 def _redirect(path: str, target: str) -> Route:

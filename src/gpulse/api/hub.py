@@ -3,13 +3,25 @@
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
+from gpulse.auth.tokens import Tokens
+from gpulse.auth.upgrades import Upgrades
 from gpulse.fleet.fleet import Fleet
+from gpulse.transport.push import Push
 
 # A tick comes once a second; longer than this and the hub is ill.
 STALLED_SECONDS = 5.0
+
+
+class Ingest(NamedTuple):
+    """What the hub needs to take anything from nodes."""
+
+    tokens: Tokens
+    push: Push
+    upgrades: Upgrades
 
 
 class Hub:
@@ -20,11 +32,16 @@ class Hub:
         fleet: Fleet,
         title: str,
         notices: Callable[[], Sequence[str]],
+        ingest: Ingest | None = None,
         clock: Callable[[], float] = time.monotonic,
     ):
         self.fleet = fleet
         self.title = title
         self.notices = notices
+        # None where it takes nothing from nodes.
+        self.ingest = ingest
+        # How many watch the live stream; whoever serves it says so.
+        self.listeners: Callable[[], int] = lambda: 0
         # Generations begin anew with every start: an ETag of an earlier hub must not match.
         self.instance = secrets.token_hex(4)
         self._clock = clock

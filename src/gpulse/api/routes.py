@@ -1,6 +1,6 @@
 """Every address of the API that answers a question; a new resource is one file and one entry here."""
 
-from gpulse.api import free, gpus, health, nodes, people
+from gpulse.api import free, get_status, gpus, health, ingest, metrics, nodes, people
 
 ENDPOINTS = (
     *nodes.ENDPOINTS,
@@ -8,4 +8,7 @@ ENDPOINTS = (
     *people.ENDPOINTS,
     *free.ENDPOINTS,
     *health.ENDPOINTS,
+    *metrics.ENDPOINTS,
+    *get_status.ENDPOINTS,
+    *ingest.ENDPOINTS,
 )

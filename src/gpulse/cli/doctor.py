@@ -11,6 +11,7 @@ import typer
 from gpulse.cli.options import AsJson
 from gpulse.cli.tables import clean
 from gpulse.cli.up import ConfigPath, read_config
+from gpulse.config import Config
 from gpulse.errors import HostsError
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def doctor(
     """Say why nodes over SSH are not green, and what helps."""
     from gpulse.transport.ssh import Ssh
 
-    settings, targets = _targets(hosts or [], config)
+    settings, targets = ssh_targets(hosts or [], *read_config(config), "doctor")
 
     async def examine_all() -> bool:
         ssh = Ssh(settings)
@@ -50,21 +51,26 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _targets(hosts: list[str], path: Path | None) -> tuple["SshSettings", list["SshTarget"]]:
+def ssh_targets(
+    hosts: list[str], config: Config, path: Path | None, command: str
+) -> tuple["SshSettings", list["SshTarget"]]:
+    """How nodes are reached by SSH, and which: those that are named, or without names those of the settings."""
     from gpulse.discovery import sources
     from gpulse.discovery.targets import unique
-    from gpulse.ssh_nodes import ssh_settings, ssh_target
-
-    config, path = read_config(path)
+    from gpulse.hub_side import ssh_settings, ssh_target
 
     def tell(words: str) -> None:
         typer.echo(f"gpulse: {words}", err=True)
 
     # Hosts that are named are meant alone.
     listed = sources(hosts, None if hosts else path, config)
-    found = unique([target for source in listed for target in source.targets(tell)], tell, config.names)
+    try:
+        found = unique([target for source in listed for target in source.targets(tell)], tell, config.names)
+    finally:
+        for source in listed:
+            source.close()
     if not found:
-        raise HostsError("there are no nodes to look at; name some: gpulse doctor 'gpu[01-16]'")
+        raise HostsError(f"there are no nodes to look at; name some: gpulse {command} 'gpu[01-16]'")
     return ssh_settings(config), [ssh_target(config, target) for target in found]
 
 

@@ -1,0 +1,162 @@
+"""The web server's WebSocket, with a shortcut: an address may take over its connection and get the frames directly.
+
+An application finds `gpulse.take_over` among the extensions of its scope. It calls it once, right after it has
+accepted; from then on what comes goes to the receiver that it gave, and the application may return.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+
+from uvicorn._types import ASGISendEvent
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
+
+from gpulse.api.frames_in import CLOSE, PING, FrameError, FramesIn, close_frame, pong_frame, text_frame
+
+EXTENSION = "gpulse.take_over"
+RESTART = 1012
+NORMAL = 1000
+INTERNAL_ERROR = 1011
+# Who asks for pongs and does not read them must not fill the memory.
+MOST_UNSENT = 1 << 16
+# So long a peer has for its own close frame after ours.
+CLOSE_SECONDS = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class Line(Protocol):
+    """The other end of a connection that was taken over."""
+
+    def send(self, text: str) -> None: ...
+
+    def close(self, code: int, reason: str) -> None:
+        """End it with words; the receiver's gone() follows."""
+
+
+class Receiver(Protocol):
+    """Who takes over. No call may wait; one that raises ends the connection."""
+
+    def binary(self, data: bytes) -> None: ...
+
+    def text(self, data: bytes) -> None: ...
+
+    def gone(self, code: int, reason: str) -> None:
+        """The connection has ended, by whomever; called once, nothing comes after it."""
+
+
+TakeOver = Callable[[Callable[[Line], Receiver]], None]
+
+
+class WebSocketProtocol(WebSocketsSansIOProtocol):
+    """uvicorn's own, with the extension."""
+
+    def handle_connect(self, event: Request) -> None:
+        super().handle_connect(event)
+        if hasattr(self, "scope"):
+            # The application runs only after this.
+            cast(dict[str, Any], self.scope["extensions"])[EXTENSION] = self._take_over
+
+    async def send(self, message: ASGISendEvent) -> None:
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
+            # Refused in words: that is a handshake's end too, and no mistake of the application's.
+            self.handshake_complete = True
+
+    def _take_over(self, make: Callable[[Line], Receiver]) -> None:
+        if not self.handshake_complete or self.disconnected or self.transport.is_closing():
+            # It is gone already: the application is told as of any connection.
+            return
+        self.stop_keepalive()
+        taken = TakenOver(self.transport, self.connections, make)
+        self.connections.discard(self)
+        self.transport.set_protocol(taken)
+        # uvicorn closes the transport when the application returns.
+        self.transport = cast(asyncio.Transport, _Nothing())
+
+
+class _Nothing:
+    """Stands where a transport was that belongs to somebody else now."""
+
+    def close(self) -> None:
+        return None
+
+    def is_closing(self) -> bool:
+        return True
+
+
+class TakenOver(asyncio.Protocol):
+    """A connection between a node and its receiver."""
+
+    __slots__ = ("_connections", "_frames", "_gone", "_receiver", "_timer", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, connections: set[Any], make: Callable[[Line], Receiver]):
+        self._transport = transport
+        # uvicorn's: those it tells when it ends.
+        self._connections = connections
+        self._connections.add(self)
+        self._gone = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._receiver = make(self)
+        self._frames = FramesIn(self._receiver.binary, self._receiver.text, self._control)
+
+    def data_received(self, data: bytes) -> None:
+        if self._gone:
+            return
+        try:
+            self._frames.feed(data)
+        except FrameError as error:
+            self.close(error.code, str(error))
+        except Exception:  # noqa: BLE001 - whatever goes wrong with one node is its trouble alone
+            _log.exception("a node's connection ended by a fault of gpulse")
+            self.close(INTERNAL_ERROR, "a fault of the hub; its log has the details")
+
+    def send(self, text: str) -> None:
+        self._transport.write(text_frame(text))
+
+    def close(self, code: int, reason: str) -> None:
+        if self._gone:
+            return
+        self._transport.write(close_frame(code, reason))
+        # Closing altogether while something still comes would reset the connection, and the words be lost with it.
+        self._transport.write_eof()
+        self._end(code, reason)
+
+    def eof_received(self) -> None:
+        return None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._connections.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+        if not self._gone:
+            self._gone = True
+            self._receiver.gone(1006, str(exc) if exc else "")
+
+    def shutdown(self) -> None:
+        """uvicorn: the server ends."""
+        self.close(RESTART, "the hub restarts")
+        self._transport.close()
+
+    def _control(self, opcode: int, payload: bytes) -> None:
+        if self._gone:
+            # It came in one piece with what ended the connection.
+            return
+        if opcode == PING:
+            if self._transport.get_write_buffer_size() > MOST_UNSENT:
+                self._transport.abort()
+                return
+            self._transport.write(pong_frame(payload))
+        elif opcode == CLOSE:
+            code = int.from_bytes(payload[:2], "big") if len(payload) >= 2 else NORMAL
+            self._transport.write(close_frame(NORMAL, ""))
+            self._end(code, payload[2:].decode(errors="replace"))
+            self._transport.close()
+
+    def _end(self, code: int, reason: str) -> None:
+        self._gone = True
+        self._receiver.gone(code, reason)
+        # The peer closes when it has read why; one that does not is not waited for.
+        self._timer = asyncio.get_running_loop().call_later(CLOSE_SECONDS, self._transport.abort)
