@@ -33,8 +33,10 @@ def entries(archive):
 class Importer(object):
     """Finds modules among the entries; after those that the node has itself, for which nothing changes."""
 
-    def __init__(self, sources):
-        self.sources = sources
+    def __init__(self, archive):
+        # As zipimport has it: an agent that installs itself needs the whole.
+        self.archive = archive
+        self.sources = entries(archive)
 
     def find_spec(self, name, _path=None, _target=None):
         path = name.replace(".", "/")
@@ -59,7 +61,7 @@ def start(archive, arguments):
         sys.stderr.write("gpulse: Python %d.%d is too old, the probe needs %d.%d\n" % (sys.version_info[:2] + OLDEST))
         return EXIT_TOO_OLD
     # First in line: another gpulse_probe or pynvml on the node may be of another version.
-    sys.meta_path.insert(0, Importer(entries(archive)))
+    sys.meta_path.insert(0, Importer(archive))
     from gpulse_probe.__main__ import main
 
     return main(arguments, greeting="\n" + START_MARKER + "\n")

@@ -41,3 +41,19 @@ def test_options_are_those_of_help(command):
     if command in LISTS:
         documented |= told(chapters["Lists"])
     assert documented == there
+
+
+# What the agent itself takes is in docs/agent.md.
+PARTS = [
+    (command, part)
+    for command, group in COMMANDS.items()
+    for part in getattr(group, "commands", {})
+    if (command, part) not in {("agent", "push"), ("agent", "serve"), ("agent", "drop")}
+]
+
+
+@pytest.mark.parametrize(("command", "part"), PARTS)
+def test_options_of_parts_are_those_of_help(command, part):
+    options = COMMANDS[command].commands[part].params
+    there = {name for option in options for name in option.opts if name.startswith("-")}
+    assert told(sections()[f"gpulse {command} {part}"]) == there

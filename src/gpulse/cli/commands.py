@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import gpulse
-from gpulse.cli import demo, doctor, free, gpus, logs, nodes, probe, up, who
+from gpulse.cli import agent, demo, doctor, free, gpus, logs, nodes, probe, service, token, up, who
 from gpulse.cli.options import HubCommand
 
 app = typer.Typer(
@@ -45,6 +45,13 @@ app.command(cls=HubCommand)(up.up)
 app.command(cls=HubCommand)(demo.demo)
 app.command(cls=HubCommand)(doctor.doctor)
 
+# The commands for the tokens of nodes.
+app.add_typer(token.app, name="token")
+
 # The commands that ask a running hub.
 for command in (nodes.nodes, gpus.gpus, who.who, free.free, logs.logs):
     app.command(cls=HubCommand)(command)
+
+# What runs for long, here and on nodes.
+app.add_typer(agent.app, name="agent")
+app.add_typer(service.app, name="service")

@@ -78,7 +78,7 @@ class Greeter(asyncssh.SSHClient):
         self.asked.add("keyboard-interactive")
 
 
-class _Steps:
+class Steps:
     """The progress of a connection that nobody watches."""
 
     deadline: asyncio.Timeout
@@ -139,7 +139,7 @@ class Dialer:
     ) -> AsyncIterator[asyncssh.SSHClientConnection]:
         """A connection to a jump host, which has deadlines of its own: it outlives the node that wanted it first."""
         async with contextlib.AsyncExitStack() as stack:
-            steps = _Steps()
+            steps = Steps()
             try:
                 async with asyncio.timeout(JUMP_SECONDS) as steps.deadline:
                     if before is None:

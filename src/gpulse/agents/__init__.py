@@ -1,0 +1,1 @@
+"""Agents on nodes: installed, looked after and taken away over SSH, without root."""

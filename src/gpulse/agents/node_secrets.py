@@ -1,0 +1,79 @@
+"""What nodes are given to keep to themselves: tokens, and the key by which they know a newer agent to be the hub's."""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpulse.auth.tokens import Tokens
+from gpulse.auth.upgrades import Upgrades
+from gpulse.errors import AgentError
+from gpulse.store import Records
+from gpulse.store.sqlite import make_folder
+
+TOKEN, UPGRADE_KEY = "token", "upgrade-key"
+PULL_TOKEN = "pull-token"  # noqa: S105 - the name of a file
+
+
+class PushSecrets:
+    """A token for each node, bound to its name, and a key for its upgrades."""
+
+    def __init__(self, tokens: Tokens, upgrades: Upgrades) -> None:
+        self._tokens = tokens
+        self._upgrades = upgrades
+        self._live = {one.id: one.nodes for one in tokens.listing() if one.state == "live" and one.kind == "node"}
+
+    def files(self, node: str, token_id: str | None) -> dict[str, str]:
+        given = {UPGRADE_KEY: self._upgrades.upgrade_key(node)}
+        if self._live.get(token_id or "") != node:
+            # Whoever else holds a token of this name is not the node that we are on.
+            given[TOKEN] = self._tokens.create_node(node, replace=True)
+        return given
+
+    def forget(self, node: str, token_id: str | None) -> None:
+        if token_id and self._live.get(token_id) == node:
+            self._tokens.revoke([token_id])
+
+
+class PullSecrets:
+    """One token for all nodes that the hub asks, in a file that gpulse.toml can name."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / PULL_TOKEN
+
+    def files(self, _node: str, _token_id: str | None) -> dict[str, str]:
+        return {TOKEN: self._token()}
+
+    def forget(self, _node: str, _token_id: str | None) -> None:
+        """Other nodes still need it."""
+
+    def _token(self) -> str:
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                return self.path.read_text("ascii")
+            make_folder(self.path.parent)
+            # Nodes must never get one that the hub then does not have: the file comes first, and it stays.
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "w", encoding="ascii") as file:
+                file.write(secrets.token_hex(24) + "\n")
+            return self.path.read_text("ascii")
+        except (OSError, UnicodeDecodeError) as problem:
+            raise AgentError(f"{self.path} cannot be read or made: {problem}") from problem
+
+
+class NoSecrets:
+    """Who writes files needs none."""
+
+    def files(self, _node: str, _token_id: str | None) -> dict[str, str]:
+        return {}
+
+    def forget(self, _node: str, _token_id: str | None) -> None:
+        """There is nothing to forget."""
+
+
+@contextlib.contextmanager
+def push_secrets(folder: Path) -> Iterator[PushSecrets]:
+    """Those of the hub that keeps its data in this folder."""
+    with Records(folder) as records:
+        yield PushSecrets(Tokens(records), Upgrades(folder))

@@ -1,0 +1,101 @@
+"""The agent's service on one node: asked over SSH, by the agent's own zip, which runs there from memory."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Literal
+
+import asyncssh
+import msgspec
+
+from gpulse.errors import NodeLost
+from gpulse.transport import explain
+from gpulse.transport.bundle import Bundle
+from gpulse.transport.dial import Steps
+from gpulse.transport.remote import Remote
+from gpulse.transport.ssh import SETTINGS_SECONDS, START_SECONDS, Ssh, SshTarget
+from gpulse.transport.ssh_options import Route
+from gpulse.transport.stream import Lines
+
+Word = Literal["install", "status", "restart", "stop", "remove"]
+# A node may have to wait for an old agent to end, for the new one to start, and for systemd in between.
+ANSWER_SECONDS = 120.0
+
+
+class Answer(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What a node tells of its agent, or what kept it from telling; and whether it starts with the machine."""
+
+    # The hub's own name for it.
+    node: str = ""
+    outcome: Literal[
+        "installed", "updated", "started", "unchanged", "running", "stopped", "removed", "absent", "failed"
+    ]
+    error: str = ""
+    fix: str = ""
+    notes: list[str] = []
+    # "systemd" or "detached".
+    by: str | None = None
+    version: str | None = None
+    command: list[str] | None = None
+    pid: int | None = None
+    since: float | None = None
+    at_boot: bool | None = None
+    log: list[str] = []
+    folder: str | None = None
+    token_id: str | None = None
+
+
+class NodeService:
+    """A node that is logged in to."""
+
+    def __init__(
+        self, connection: asyncssh.SSHClientConnection, way: Route, target: SshTarget, steps: Steps, agent: Bundle
+    ) -> None:
+        self._connection = connection
+        self._way = way
+        self._target = target
+        self._steps = steps
+        self._agent = agent
+
+    async def ask(self, word: Word, **order: Any) -> Answer:
+        """Have something done; raises NodeLost where the node does not answer."""
+        place, python = self._way.place, self._target.python
+        self._steps.within(
+            START_SECONDS, NodeLost(f"logged in, but nothing started within {START_SECONDS:g} s", "", explain.PYTHON)
+        )
+        answers: list[bytes] = []
+        late = NodeLost(f"no answer within {ANSWER_SECONDS:g} s", "look at the node's load and its home's file server")
+        lines = Lines(answers.append, lambda _preamble: self._steps.within(ANSWER_SECONDS, late))
+        remote = Remote(lines.feed, lambda _message: None)
+        text = msgspec.json.encode({"node": self._target.name, **order}) + b"\n"
+        command = self._agent.command("service", word, python=python)
+        ended = await remote.run(self._connection, command, self._agent.data + text)
+        if ended.problem is not None:
+            raise explain.hung_up(place, explain.Attempt(), str(ended.problem), logged_in=True)
+        if not answers:
+            told = f"{lines.preamble()}\n{ended.told}"
+            if explain.python_missing(ended.status, told, python):
+                fix = "install Python 3.6 or later there, or name one by --python"
+                raise NodeLost(f"there is no {python} on the node's PATH", fix, explain.PYTHON)
+            raise explain.ended(ended.status, ended.signal, told, python, place)
+        try:
+            return msgspec.json.decode(answers[0], type=Answer)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+            raise NodeLost(f"its answer cannot be read: {problem}", "", explain.PROBE) from problem
+
+
+@contextlib.asynccontextmanager
+async def logged_in(
+    ssh: Ssh, target: SshTarget, agent: Bundle, check: Callable[[Route], None]
+) -> AsyncIterator[NodeService]:
+    """A visit to one node; raises NodeLost where it fails. `check` may refuse where it leads, before it begins."""
+    steps = Steps()
+    try:
+        async with asyncio.timeout(SETTINGS_SECONDS) as steps.deadline:
+            steps.overdue = explain.bad_settings("a command of a Match line does not end")
+            way = await ssh.route(target)
+            check(way)
+            async with ssh.dialer.connection(way, steps) as connection:
+                yield NodeService(connection, way, target, steps, agent)
+    except TimeoutError as problem:
+        raise steps.overdue from problem
