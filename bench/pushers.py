@@ -15,6 +15,7 @@ import sys
 import time
 import zlib
 from dataclasses import dataclass, field
+from math import gcd
 from pathlib import Path
 
 import numpy as np
@@ -278,6 +279,9 @@ class Pushers:
             shares=SHARES,
         )
         step = max(1, settings.nodes // settings.marked)
+        while gcd(step, SLICES) > 1:
+            # Otherwise they would all be in one slice, and their lag that of its moment.
+            step += 1
         self.freshness = Freshness([place.name for place in self._crowd.places()[::step]])
         self._marked = set(self.freshness.names)
         self._slices: list[list[Agent | Poster]] = [[] for _ in range(SLICES)]

@@ -94,7 +94,8 @@ class Hub:
 
     async def _follow_tokens(self, tokens: Tokens, membership: Membership) -> None:
         """Who has a token, and at once who has none any more: a token may be revoked by another process."""
-        membership.holders(tokens.nodes())
+        holders = tokens.nodes()
+        membership.holders(holders)
         told = ""
         while True:
             await asyncio.sleep(TICK_SECONDS)
@@ -107,8 +108,10 @@ class Hub:
                 continue
             told = ""
             membership.push.end_replaced(changes.replaced, tokens.live)
-            if changes.added or changes.revoked:
-                membership.holders(tokens.nodes())
+            # Not by what changed: a token may have come, been used and gone in between.
+            if tokens.nodes() is not holders:
+                holders = tokens.nodes()
+                membership.holders(holders)
 
     def _folder(self, table: DropFolderTable, membership: Membership) -> DropFolder:
         return DropFolder(
