@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import CANNOT
+
 MANAGERS = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 _SET_UP = """set -e
 mount -t tmpfs tmpfs /run
@@ -45,7 +47,7 @@ class OwnMachine:
     def __enter__(self) -> "OwnMachine":
         if not self.possible:
             why = self._holder.communicate()[1].strip()
-            pytest.skip(f"a mount namespace cannot be made here: {why}")
+            pytest.skip(f"{CANNOT}make a mount namespace: {why}")
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -102,7 +104,7 @@ class OwnMachine:
         state = ["env", f"XDG_RUNTIME_DIR={runtime}", "systemctl", "--user", "is-system-running"]
         while self.run(*state).stdout.strip() not in ("running", "degraded"):
             if time.monotonic() > end:
-                pytest.skip(f"a person's systemd cannot be run here: {log.read_text('utf-8', 'replace')[-500:]}")
+                pytest.skip(f"{CANNOT}run a person's systemd: {log.read_text('utf-8', 'replace')[-500:]}")
             time.sleep(0.05)
 
     def systemctl(self, *words: str) -> str:

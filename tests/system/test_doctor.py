@@ -156,3 +156,12 @@ def test_no_nodes_at_all(doctor):
     run = doctor()
     assert run.returncode == 2
     assert "there are no nodes to look at" in run.stderr
+
+
+def test_nodes_with_an_agent_are_not_for_the_doctor(doctor, tmp_path):
+    with (tmp_path / "gpulse.toml").open("a") as file:
+        file.write('[[nodes]]\nhosts = "gpu[01-03]"\ntransport = "push"\n')
+    run = doctor()
+    assert run.returncode == 2
+    assert "3 nodes have an agent, such as gpu01: for these, run gpulse agent status" in run.stderr
+    assert "there are no nodes to look at" in run.stderr

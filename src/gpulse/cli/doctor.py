@@ -37,7 +37,7 @@ def doctor(
     """Say why nodes over SSH are not green, and what helps."""
     from gpulse.transport.ssh import Ssh
 
-    settings, targets = ssh_targets(hosts or [], *read_config(config), "doctor")
+    settings, targets = ssh_targets(hosts or [], *read_config(config), "doctor", also_others=False)
 
     async def examine_all() -> bool:
         ssh = Ssh(settings)
@@ -52,9 +52,12 @@ def doctor(
 
 
 def ssh_targets(
-    hosts: list[str], config: Config, path: Path | None, command: str
+    hosts: list[str], config: Config, path: Path | None, command: str, *, also_others: bool = True
 ) -> tuple["SshSettings", list["SshTarget"]]:
-    """How nodes are reached by SSH, and which: those that are named, or without names those of the settings."""
+    """How nodes are reached by SSH, and which: those that are named, or without names those of the settings.
+
+    `also_others`: also those that the hub reads another way.
+    """
     from gpulse.discovery import sources
     from gpulse.discovery.targets import unique
     from gpulse.hub_side import ssh_settings, ssh_target
@@ -69,6 +72,11 @@ def ssh_targets(
     finally:
         for source in listed:
             source.close()
+    if not also_others:
+        others = [target.name for target in found if target.transport != "ssh"]
+        found = [target for target in found if target.transport == "ssh"]
+        if others:
+            tell(f"{len(others)} nodes have an agent, such as {others[0]}: for these, run gpulse agent status")
     if not found:
         raise HostsError(f"there are no nodes to look at; name some: gpulse {command} 'gpu[01-16]'")
     return ssh_settings(config), [ssh_target(config, target) for target in found]
