@@ -9,6 +9,7 @@ probe's: 8 GPUs, 16 processes, every figure that moves moves every second.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from gpulse.auth.tokens import Tokens
 from gpulse.simulate.crowd import Crowd
 from gpulse.store import Records
 
+ROOT = Path(__file__).resolve().parent.parent
 HUB_CORE, AGENTS_CORE = 0, 1
 ACCEPTED_BAR, P99_BAR, CPU_BAR, CPU_AMBITION, MEMORY_BAR = 0.999, 1.2, 0.60, 0.35, 1.5e9
 # As many connections as the machine lets one process have, with room for the rest.
@@ -81,6 +83,9 @@ class HubProcess:
         self.process = subprocess.Popen(
             [*(_on(HUB_CORE) if pinned else ()), *command, "--no-local", "--port", "0", "--data", str(folder)],
             stdout=subprocess.PIPE,
+            # It says who comes and goes.
+            stderr=subprocess.DEVNULL,
+            env=dict(os.environ, PYTHONPATH=str(ROOT)),
             cwd=folder,
             text=True,
         )

@@ -142,7 +142,7 @@ class Freshness:
             column[0] = value
         else:
             record["gpus"][0]["temperature_celsius"] = value
-            self.temperatures[name] = [gpu["temperature_celsius"] for gpu in record["gpus"]]
+            self.temperatures[name] = [gpu.get("temperature_celsius") for gpu in record["gpus"]]
         return json.dumps(record, separators=(",", ":")).encode()
 
     def frame(self, temperature: dict[str, int], now: float) -> None:

@@ -12,6 +12,7 @@ from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.places import Place
 from gpulse.membership import Membership
 from gpulse.transport.local import LocalTarget
+from gpulse.transport.push import REVOKED
 from gpulse.transport.ssh import SshTarget
 from tests.fleet.lines import gpu, snapshot
 
@@ -164,3 +165,24 @@ def test_a_file_of_another_folder_takes_over_when_the_first_is_forgotten(site):
     site.fleet.place(Place("f", address="file"))
     site.fleet.remove("f")
     assert site.members.claim(Path("/other"), "f")
+
+
+def test_who_comes_with_a_token_of_this_moment_stays_when_lists_change(site):
+    """The lists may change before the tokens are looked at again."""
+    site.members.listed([])
+    line = site.connect("p9")
+    site.members.listed([Target("a", "a")])
+    assert line.closed is None
+    site.members.holders(frozenset({"p9"}))
+    site.members.listed([])
+    assert line.closed is None
+    assert site.fleet.node("p9").state == "up"
+
+
+def test_a_token_that_came_and_went_between_two_looks(site):
+    site.members.listed([Target("listed", "listed", transport="push")])
+    lines = [site.connect("p9"), site.connect("listed")]
+    site.members.holders(frozenset())
+    assert [line.closed[0] for line in lines] == [REVOKED] * 2
+    assert site.fleet.names() == ["listed"]
+    assert site.fleet.node("listed").state == "down"

@@ -31,10 +31,12 @@ class Membership:
         self._config = config
         self._fleet = fleet
         self._supervisor = supervisor
-        self.push = Push(fleet, self._place_of_pusher, sink)
+        self.push = Push(fleet, self._admit, sink)
         self._own = socket.gethostname() if config.hub.local else None
         self._listed: dict[str, Target] = {}
         self._holders: frozenset[str] = frozenset()
+        # Those that came with a token of which holders() has not told yet.
+        self._admitted: set[str] = set()
         # By name, the folder its file lies in.
         self._dropped: dict[str, Path] = {}
         # Whether the lists of nodes have been read.
@@ -50,16 +52,17 @@ class Membership:
 
     def holders(self, names: frozenset[str]) -> None:
         """The nodes that have a token, as of now."""
-        lost, self._holders = self._holders - names, names
+        self._holders = names
+        self._admitted.clear()
         if self.ready:
             self._arrange()
-        for name in lost & self.push.names():
+        for name in self.push.names() - names:
             # It stays in a list, but its agent has no token any more.
             self.push.disconnect(name, *self._why_gone(name))
 
     def claim(self, folder: Path, name: str) -> bool:
         """Whether a node may be read from its file in this folder: no other way has it, and no other folder."""
-        if self._read_by_hub(name) is not None or name in self._pushers():
+        if self._read_by_hub(name) is not None or self._pushes(name):
             self._dropped.pop(name, None)
             return False
         if self._dropped.get(name, folder) != folder and name in self._fleet.names():
@@ -97,7 +100,11 @@ class Membership:
 
     def _pushers(self) -> set[str]:
         listed = {name for name, target in self._listed.items() if target.transport == "push"}
-        return {name for name in self._holders | listed if self._read_by_hub(name) is None}
+        return {name for name in self._holders | self._admitted | listed if self._read_by_hub(name) is None}
+
+    def _pushes(self, name: str) -> bool:
+        """Whether it may push, if the hub does not read it itself."""
+        return name in self._holders or name in self._admitted or name in self._listed
 
     def _read_by_hub(self, name: str) -> str | None:
         """How the hub itself reads a node, in words; None where it does not."""
@@ -107,6 +114,12 @@ class Membership:
         if target is None or target.transport == "push":
             return None
         return "is read over SSH" if target.transport == "ssh" else "is asked by the hub (pull)"
+
+    def _admit(self, name: str) -> Place:
+        """The place of a node that comes with a token of this moment."""
+        place = self._place_of_pusher(name)
+        self._admitted.add(name)
+        return place
 
     def _place_of_pusher(self, name: str) -> Place:
         if how := self._read_by_hub(name):

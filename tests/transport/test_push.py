@@ -128,7 +128,7 @@ def test_the_first_line_must_be_whole(site):
         connection.binary(update(1, 2))
     assert line.closed == (
         MALFORMED,
-        "5 lines in a row cannot be read: the first line is not a full snapshot",
+        "5 lines in a row cannot be read: it is an update, and no full snapshot came before it",
     )
     assert site.state() == "down"
     connection.binary(full())
@@ -306,9 +306,11 @@ def test_post(site):
     with pytest.raises(RequestError) as refused:
         site.push.post("n1", b"[]")
     assert (refused.value.status, refused.value.code) == (422, "bad_snapshot")
-    with pytest.raises(RequestError) as refused:
-        site.push.post("n1", update(0, 1))
-    assert refused.value.status in (403, 422)
+    for line in (update(0, 1, node="n1"), b'{"schema":1,"seq":0,"time":1.0}'):
+        with pytest.raises(RequestError) as refused:
+            site.push.post("n1", line)
+        assert (refused.value.status, refused.value.code) == (422, "bad_snapshot")
+    assert site.fleet.node("n1").interval_seconds == 1.0
 
 
 def test_who_posts_now_and_then_is_not_stale_in_between(site):

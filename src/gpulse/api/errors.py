@@ -22,6 +22,7 @@ CODES = {
     422: "bad_filter",
     426: "upgrade_required",
     429: "too_many_requests",
+    431: "head_too_large",
     500: "internal_error",
     503: "not_ready",
 }
@@ -32,13 +33,14 @@ MEANINGS = {
     404: "There is no such thing.",
     405: "This is not done at this address.",
     406: "The answer cannot be given in a form the request accepts.",
-    408: "The body did not arrive in time.",
+    408: "The request did not arrive in time.",
     409: "It is taken already.",
     413: "The body is too large, as it is or unpacked.",
     415: "The body is packed in a way the hub does not know.",
     422: "The filter, or what a node sent, is not understood.",
     426: "This address speaks WebSocket.",
     429: "Too much was sent; send less, later.",
+    431: "The address and headers are too large.",
     503: "The hub does not work as it should.",
 }
 

@@ -157,12 +157,13 @@ class Push:
         if (other := self._sending(name)) is not None:
             raise self._name_taken(name, other)
         try:
-            self._pace(name, checked_head(name, data))
+            told = checked_head(name, data)
             self._sink.line(name, data)
         except OtherNode as problem:
             raise RequestError(403, "other_node", str(problem)) from None
         except BadLine as problem:
             raise RequestError(422, "bad_snapshot", f"this is no snapshot of {name}: {problem}") from None
+        self._pace(name, told)
         self._waiting.pop(name, None)
 
     def _known(self, name: str) -> None:

@@ -53,10 +53,14 @@ _decode_head = msgspec.json.Decoder(_Head).decode
 
 def checked_head(name: str, data: bytes) -> float | None:
     """The interval a full Snapshot tells; BadLine where it is none, OtherNode where it is of another node."""
+    if data.startswith(_UPDATE):
+        raise BadLine("it is an update, and no full snapshot came before it")
     try:
         head = _decode_head(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadLine(str(error)) from None
+    if head.node is None:
+        raise BadLine("it does not say of which node it is")
     if head.node != name:
         raise OtherNode(
             f"the token is that of {name} and the snapshot says it is {head.node!r:.100}; start the agent with"
@@ -154,8 +158,6 @@ class Connection:
     def _begin(self, data: bytes) -> None:
         """A full Snapshot: whose it is, and how often its node will tell."""
         try:
-            if data.startswith(_UPDATE):
-                raise BadLine("the first line is not a full snapshot")
             self._interval = min(max(checked_head(self.name, data) or 1.0, 0.05), 3600.0)
         except BadLine:
             self._counters.bad_lines += 1

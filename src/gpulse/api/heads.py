@@ -1,0 +1,71 @@
+"""The web server's HTTP, with bounds for the head of a request: nobody has shown a token before its end."""
+
+import asyncio
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from gpulse.api.errors import error_response
+from gpulse.errors import RequestError
+
+MOST_HEAD_BYTES = 1 << 16
+HEAD_SECONDS = 30.0
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """uvicorn's own, which would wait for the end of a head for ever, and keep all of it."""
+
+    _in_head = False
+    _head_bytes = 0
+    _head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
+        super().connection_made(transport)
+        self._begin_head()
+
+    def data_received(self, data: bytes) -> None:
+        was_in_head = self._in_head
+        super().data_received(data)
+        # The piece in which a head begins does not count: most of it may belong to the request before.
+        if was_in_head and self._in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > MOST_HEAD_BYTES:
+                words = f"the head of the request is larger than {MOST_HEAD_BYTES >> 10} KiB"
+                self._refuse(RequestError(431, "head_too_large", words, "send less in the address and the headers"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_head()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if not self._in_head:
+            self._begin_head()
+
+    def on_headers_complete(self) -> None:
+        self._end_head()
+        super().on_headers_complete()
+
+    def _begin_head(self) -> None:
+        self._in_head = True
+        self._head_bytes = 0
+        self._head_timer = self.loop.call_later(HEAD_SECONDS, self._too_slow)
+
+    def _end_head(self) -> None:
+        self._in_head = False
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _too_slow(self) -> None:
+        words = f"no whole request came within {HEAD_SECONDS:g} s"
+        self._refuse(RequestError(408, "too_slow", words, "send it again, at once"))
+
+    def _refuse(self, error: RequestError) -> None:
+        self._end_head()
+        if self.transport.is_closing():
+            return
+        answer = error_response(error)
+        headers = [*answer.raw_headers, (b"connection", b"close")]
+        lines = [b"HTTP/1.1 %d Refused" % error.status, *(name + b": " + value for name, value in headers)]
+        self.transport.write(b"\r\n".join(lines) + b"\r\n\r\n" + bytes(answer.body))
+        self.transport.close()
