@@ -3,28 +3,32 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help run demo install test lint format bench clean
+.PHONY: help run demo install web test lint format bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
-run: install ## start gpulse for this machine, at http://127.0.0.1:7070
+run: install web ## start gpulse for this machine, at http://127.0.0.1:7070
 	@$(BIN)/gpulse up
 
-demo: install ## start gpulse with a simulated cluster, at http://127.0.0.1:7070
+demo: install web ## start gpulse with a simulated cluster, at http://127.0.0.1:7070
 	@$(BIN)/gpulse demo
 
-install: $(VENV)/.installed ## make .venv with gpulse in it
+install: $(VENV)/.installed web ## make .venv with gpulse in it
 
-test: packages $(VENV)/.test-tools .venv-peers/.installed ## run all tests, with all their set-up
+web: $(VENV)/.installed ## build the page (only when something in web/ has changed)
+	@$(BIN)/python -m scripts.web build
+
+test: packages web $(VENV)/.test-tools .venv-peers/.installed ## run all tests, with all their set-up
 	@$(BIN)/python -m pytest $(PYTEST)
 
-lint: $(VENV)/.lint-tools ## check style, types, imports and the probe's oldest Python
+lint: $(VENV)/.lint-tools ## check style, types, imports, the probe's oldest Python and the page
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/vermin --quiet --no-tips --target=3.6- --violations src/gpulse_probe
+	$(BIN)/python -m scripts.web check
 
 format: $(VENV)/.lint-tools ## put the code into the house style
 	$(BIN)/ruff check --fix .
@@ -36,7 +40,7 @@ bench: packages $(VENV)/.test-tools .venv-peers/.installed ## run the benchmarks
 	$(BIN)/python -m bench.ssh
 
 clean: ## remove everything that was made
-	rm -rf .venv .venv-peers build dist .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-peers build dist web/node_modules src/gpulse/api/static/web src/gpulse/api/static/export .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 .PHONY: packages
 packages:

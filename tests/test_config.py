@@ -35,7 +35,7 @@ def test_empty_file_is_all_defaults(file):
 
 
 def test_defaults_pass_their_own_checks():
-    for section in (Config().hub, Config().ssh, Thresholds()):
+    for section in (Config().hub, Config().web, Config().ssh, Thresholds()):
         for field in msgspec.structs.fields(section):
             value = getattr(section, field.name)
             assert msgspec.convert(value, field.type, dec_hook=lambda _, path: path) == value, field.name
@@ -46,9 +46,13 @@ def test_every_kind_of_value(file):
         [hub]
         port = 0
         data = "data"
-        base_path = "/monitor/gpulse"
         interval_seconds = 2
         local = false
+        [web]
+        title = "Lab"
+        logo = "logo.svg"
+        base_path = "/monitor/gpulse"
+        origins = ["https://portal.example.org", "http://[::1]:8080"]
         [ssh]
         host_keys = "accept-new"
         identity_files = ["keys/a", "/b"]
@@ -70,7 +74,9 @@ def test_every_kind_of_value(file):
     config = load(file)
     assert config.hub.port == 0
     assert config.hub.data == file.parent / "data"
-    assert config.hub.base_path == "/monitor/gpulse"
+    assert (config.web.title, config.web.logo) == ("Lab", file.parent / "logo.svg")
+    assert config.web.base_path == "/monitor/gpulse"
+    assert config.web.origins == ("https://portal.example.org", "http://[::1]:8080")
     assert config.hub.interval_seconds == 2.0
     assert config.hub.local is False
     assert config.ssh.identity_files == (file.parent / "keys/a", Path("/b"))
@@ -117,7 +123,7 @@ busy_utilization_ratio = 1.5
     nodes = 'hosts, ranges and groups such as "gpu[01-16] me@gpu40:2222 @rack1"'
     assert problems(file, text) == [
         ':2: hub.prot: there is no such setting; did you mean "port"? '
-        "allowed: host, port, data, base_path, interval_seconds, local",
+        "allowed: host, port, data, interval_seconds, local",
         ":3: hub.port: cannot be 99999; allowed: a port, 1 to 65535, or 0 for any free one",
         ':4: hub.local: cannot be "yes"; allowed: true or false',
         ':7: ssh.host_keys: cannot be "no"; allowed: "strict" or "accept-new"',
@@ -127,17 +133,28 @@ busy_utilization_ratio = 1.5
         ':17: nodes[2].rack: cannot be ""; allowed: text that is not empty',
         ":20: thresholds.busy_utilization_ratio: cannot be 1.5; allowed: a ratio, 0 to 1",
         ':22: modles: there is no such setting; did you mean "models"? '
-        "allowed: hub, ssh, nodes, host_files, ini_files, drop_folders, consul, dns, names, people, models, thresholds",
+        "allowed: hub, web, ssh, nodes, host_files, ini_files, drop_folders, consul, dns, names, people, models, "
+        "thresholds",
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("hub = 3", ":1: hub: cannot be 3; allowed: a table with host, port, data, base_path, interval_seconds, local"),
+        ("hub = 3", ":1: hub: cannot be 3; allowed: a table with host, port, data, interval_seconds, local"),
         ("hub.data = ''", ':1: hub.data: cannot be ""; allowed: a path'),
         ("hub.interval_seconds = nan", ":1: hub.interval_seconds: cannot be nan; allowed: seconds, 0.1 to 3600"),
-        ("hub.base_path = '/a/'", ':1: hub.base_path: cannot be "/a/"; allowed: "" or a path such as "/gpulse"'),
+        ("web.base_path = '/a/'", ':1: web.base_path: cannot be "/a/"; allowed: "" or a path such as "/gpulse"'),
+        (
+            "hub.base_path = '/a'",
+            ":1: hub.base_path: there is no such setting any more; it is called web.base_path now",
+        ),
+        ("web.logo = 3", ":1: web.logo: cannot be 3; allowed: the path of an .svg or .png file"),
+        (
+            "web.origins = ['https://a.example/']",
+            ':1: web.origins[1]: cannot be "https://a.example/"; '
+            'allowed: a site such as "https://portal.example.org", without a path',
+        ),
         ("ssh.port = true", ":1: ssh.port: cannot be true; allowed: a port, 1 to 65535"),
         ("ssh.user = 1979-05-27", ":1: ssh.user: cannot be 1979-05-27; allowed: text that is not empty"),
         ("ssh.identity_files = 'a'", ':1: ssh.identity_files: cannot be "a"; allowed: a list (a path)'),

@@ -19,6 +19,7 @@ from gpulse.config import (
     Nodes,
     Ssh,
     Thresholds,
+    Web,
     load,
 )
 from gpulse.config.hosts import parse
@@ -27,6 +28,7 @@ from gpulse.config.sizes import size
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 SECTIONS: dict[str, type[msgspec.Struct]] = {
     "hub": Hub,
+    "web": Web,
     "ssh": Ssh,
     "nodes": Nodes,
     "host_files": HostFileTable,
@@ -106,7 +108,7 @@ def test_the_example_shows_the_defaults():
         for field in msgspec.structs.fields(SECTIONS[section]):
             if field.name in keys:
                 assert tables[section][0][field.name] == as_toml(default(field)), f"{section}.{field.name}"
-    for section in ("hub", "ssh", "thresholds"):
+    for section in ("hub", "web", "ssh", "thresholds"):
         for field in msgspec.structs.fields(SECTIONS[section]):
             shown = tables[section][field.name]
             if field.name == "held_memory_bytes":

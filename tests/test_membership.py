@@ -53,7 +53,8 @@ class Site:
     def __init__(self, config: Config):
         self.fleet = Fleet()
         self.supervisor = Supervisor()
-        self.members = Membership(config, self.fleet, self.supervisor)
+        self.said = []
+        self.members = Membership(config, self.fleet, self.supervisor, say=self.said.append)
         self.push = self.members.push
 
     def connect(self, name: str):
@@ -130,7 +131,7 @@ def test_a_list_wins_over_a_token(site):
     line = site.connect("p1")
     assert site.fleet.node("p1").state == "up"
     site.members.listed([Target("p1", "p1")])
-    assert line.closed == (4409, "p1 is read over SSH now")
+    assert line.closed == (4410, "p1 is read over SSH now")
     assert site.supervisor.names() == site.fleet.names() == ["p1"]
 
 
@@ -186,3 +187,61 @@ def test_a_token_that_came_and_went_between_two_looks(site):
     assert [line.closed[0] for line in lines] == [REVOKED] * 2
     assert site.fleet.names() == ["listed"]
     assert site.fleet.node("listed").state == "down"
+
+
+def test_a_token_that_came_to_its_end(site):
+    site.members.listed([])
+    site.members.holders(frozenset({"p1", "p2", "p3"}))
+    line = site.connect("p1")
+    site.members.holders(frozenset({"p3"}), frozenset({"p1"}))
+    assert line.closed is not None
+    assert line.closed[0] == REVOKED
+    assert "the token of p1 came to its end" in line.closed[1]
+    assert "gpulse token create p1" in line.closed[1]
+    assert site.fleet.names() == ["p3"]
+    assert len(site.said) == 2
+    assert "the token of p1 came to its end" in site.said[0]
+    assert "the token of p2 was revoked" in site.said[1]
+
+
+def test_many_ended_tokens_are_told_in_one_sentence(site):
+    site.members.listed([])
+    names = frozenset(f"p{number}" for number in range(1, 1201))
+    site.members.holders(names)
+    site.members.holders(frozenset(), names)
+    assert len(site.said) == 1
+    assert site.said[0].startswith("the token of p1, p2, p3, p4, p5 and 1,195 more came to its end")
+
+
+def test_a_change_of_tokens_touches_only_what_changed(site, monkeypatch):
+    """There may be ten thousand others."""
+    site.members.listed([Target("a", "a"), Target("listed", "listed", transport="push")])
+    site.members.holders(frozenset(f"p{number}" for number in range(2000)))
+    touched = []
+    for name in ("place", "remove"):
+        original = getattr(site.fleet, name)
+        monkeypatch.setattr(
+            site.fleet,
+            name,
+            lambda what, name=name, original=original: (touched.append((name, what)), original(what)),
+        )
+    monkeypatch.setattr(site.supervisor, "set_targets", touched.append)
+    site.members.holders(frozenset(f"p{number}" for number in range(1, 2001)))
+    assert [(name, getattr(what, "name", what)) for name, what in touched] == [("remove", "p0"), ("place", "p2000")]
+    # It is the same as if all had been arranged anew.
+    names = site.fleet.names()
+    site.members.listed([Target("a", "a"), Target("listed", "listed", transport="push")])
+    assert site.fleet.names() == names
+    assert site.push.names() == set(names) - {"a"}
+
+
+def test_a_file_gives_way_to_a_new_token(site):
+    site.members.listed([])
+    assert site.members.claim(FOLDER, "f")
+    site.fleet.place(Place("f", address="file"))
+    site.members.holders(frozenset({"f"}))
+    assert not site.members.claim(FOLDER, "f")
+    assert site.fleet.node("f").address == "push"
+    site.members.holders(frozenset())
+    assert site.fleet.names() == []
+    assert site.members.claim(FOLDER, "f")

@@ -11,12 +11,12 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from gpulse import descriptors
 from gpulse.api.application import create_app
 from gpulse.api.hub import Ingest
+from gpulse.api.page import OwnFiles
 from gpulse.api.server import make_server
 from gpulse.auth.tokens import Tokens
 from gpulse.auth.upgrades import Upgrades
 from gpulse.config import Config, DropFolderTable
 from gpulse.discovery import Source, watch
-from gpulse.errors import StoreError
 from gpulse.fleet.fleet import Fleet, FleetSettings
 from gpulse.hub_side import Asked, asking, ssh_settings
 from gpulse.membership import Membership
@@ -47,6 +47,7 @@ class Hub:
         """`say` tells the person who started it something, a sentence at a time."""
         self.config = config
         self._say = say
+        self._own_files = OwnFiles.read(config.web)
         settings = FleetSettings(thresholds=config.thresholds, people=config.people, models=config.models)
         self.fleet = Fleet(settings)
         self._membership: Membership | None = None
@@ -81,7 +82,7 @@ class Hub:
                 ways={SshTarget: ssh.stream, Asked: asking(pull), LocalTarget: local.stream},
             )
             stack.push_async_callback(supervisor.stop)
-            membership = self._membership = Membership(self.config, self.fleet, supervisor, sink)
+            membership = self._membership = Membership(self.config, self.fleet, supervisor, sink, self._say)
             self._ingest = Ingest(tokens, membership.push, Upgrades(self.config.hub.data))
             work = [self._follow(sources, membership), self._follow_tokens(tokens, membership), membership.push.run()]
             work += [self._folder(table, membership).run() for table in self.config.drop_folders]
@@ -99,19 +100,15 @@ class Hub:
         told = ""
         while True:
             await asyncio.sleep(TICK_SECONDS)
-            try:
-                changes = await tokens.refresh()
-            except StoreError as trouble:
-                if str(trouble) != told:
-                    self._say(f"{trouble}; tokens are as they were last read")
-                told = str(trouble)
-                continue
-            told = ""
+            changes = await tokens.refresh()
+            if changes.trouble and changes.trouble != told:
+                self._say(changes.trouble)
+            told = changes.trouble
             membership.push.end_replaced(changes.replaced, tokens.live)
             # Not by what changed: a token may have come, been used and gone in between.
             if tokens.nodes() is not holders:
                 holders = tokens.nodes()
-                membership.holders(holders)
+                membership.holders(holders, changes.expired)
 
     def _folder(self, table: DropFolderTable, membership: Membership) -> DropFolder:
         return DropFolder(
@@ -140,7 +137,13 @@ class Hub:
 
     async def _serve(self, listener: socket.socket, *parts: Task) -> None:
         application = create_app(
-            self.fleet, base_path=self.config.hub.base_path, notices=self.notices, ingest=self._ingest
+            self.fleet,
+            base_path=self.config.web.base_path,
+            title=self.config.web.title,
+            origins=self.config.web.origins,
+            own_files=self._own_files,
+            notices=self.notices,
+            ingest=self._ingest,
         )
         server = make_server(application)
 

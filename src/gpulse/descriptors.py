@@ -3,7 +3,7 @@
 import resource
 from pathlib import Path
 
-# The listening socket, the loop, databases, logs, libraries, and one for each list that is followed.
+# The listening socket, the loop, databases, logs, libraries, one for each list that is followed, and some who watch.
 OWN = 64
 # A node takes one connection; of some that come back the old one is still there, and a jump host is another.
 PER_NODE = 1.25
@@ -29,14 +29,14 @@ def open_now() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir()) - 1
 
 
-def needed(nodes: int, listeners: int = 0) -> int:
-    """For so many nodes and people who watch, with room for all to come back at once."""
-    return OWN + int(PER_NODE * nodes) + listeners
+def needed(nodes: int) -> int:
+    """For so many nodes, with room for all to come back at once."""
+    return OWN + int(PER_NODE * nodes)
 
 
-def shortage(nodes: int, listeners: int = 0) -> str | None:
+def shortage(nodes: int) -> str | None:
     """What is to be done where there are too few, in a sentence; None where there are enough."""
-    may, needs = allowed(), needed(nodes, listeners)
+    may, needs = allowed(), needed(nodes)
     if may >= needs:
         return None
     return (

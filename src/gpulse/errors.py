@@ -6,6 +6,7 @@ GpulseError
 ├── ListenError      the hub cannot listen where it should
 ├── BundleError      the probe's bundle cannot be made
 ├── ConfigError      gpulse.toml has mistakes; `problems` has them all
+├── ExportError      a static site cannot be made or written
 ├── AgentError       an agent cannot be set up as asked
 ├── StoreError       what the hub keeps cannot be read or written
 ├── TokenError       a token cannot be made or revoked as asked
@@ -95,6 +96,10 @@ class TokenRefused(RequestError):
 
 class AgentError(GpulseError):
     """An agent, or the hub as a service, cannot be set up as asked."""
+
+
+class ExportError(GpulseError):
+    """A static site cannot be made or written."""
 
 
 class StoreError(GpulseError):

@@ -14,6 +14,7 @@ from gpulse.transport.pull import Pull, PullTarget
 from gpulse.transport.ssh import SshSettings, SshTarget
 
 PULL_PORT = 7080
+_NAME = "{name}"
 
 
 def ssh_settings(config: Config) -> SshSettings:
@@ -45,7 +46,10 @@ def ssh_target(config: Config, target: Target) -> SshTarget:
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """A node whose agent is asked; its token stands in a file, which may be written after the list was."""
+    """A node whose agent is asked; its token stands in a file, which may be written after the list was.
+
+    {name} in the file's name is the node's: with one token for all, whoever listens in the place of one agent has it.
+    """
 
     name: str
     host: str
@@ -91,17 +95,21 @@ def asking(pull: Pull) -> Callable[[Asked, Feed], Awaitable[None]]:
 def _token(target: Asked) -> str:
     if target.token_file is None:
         raise NodeLost("the token of its agent is not known", "set token_file in its table of nodes", "login")
+    file = str(target.token_file)
+    if _NAME in file:
+        # Some names come from the network, and none may lead elsewhere.
+        if "/" in target.name or target.name.startswith("."):
+            raise NodeLost(f"its name cannot be {_NAME} in token_file {file}", "name it otherwise where it is listed")
+        file = file.replace(_NAME, target.name)
     try:
-        token = read_bytes(target.token_file).decode("ascii").strip()
+        token = read_bytes(Path(file)).decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as problem:
         why = reason(problem) if isinstance(problem, OSError) else "it is no text"
         raise NodeLost(
-            f"the file of its token, {target.token_file}, cannot be read: {why}",
+            f"the file of its token, {file}, cannot be read: {why}",
             "put the token that its agent serves with there",
             "login",
         ) from None
     if not token or any(not "!" <= letter <= "~" for letter in token):
-        raise NodeLost(
-            f"the file of its token, {target.token_file}, holds no token", "put one word into it, in one line", "login"
-        )
+        raise NodeLost(f"the file of its token, {file}, holds no token", "put one word into it, in one line", "login")
     return token

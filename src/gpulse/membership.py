@@ -1,7 +1,7 @@
 """Which nodes the fleet has and the one way each is read: lists, tokens and folders, put together."""
 
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -11,12 +11,15 @@ from gpulse.config.hosts import Address
 from gpulse.discovery import Target
 from gpulse.errors import RequestError
 from gpulse.fleet.fleet import Fleet
+from gpulse.fleet.names import natural
 from gpulse.fleet.places import Place
 from gpulse.hub_side import hub_side_target
 from gpulse.transport.local import LocalTarget
 from gpulse.transport.push import OTHER_WAY, REVOKED, Push
 from gpulse.transport.sink import Sink
 from gpulse.transport.supervisor import Supervisor
+
+MOST_NAMES_TOLD = 5
 
 
 class Membership:
@@ -26,15 +29,25 @@ class Membership:
     what changed for them.
     """
 
-    def __init__(self, config: Config, fleet: Fleet, supervisor: Supervisor, sink: Sink | None = None):
-        """`sink` takes what pushed nodes tell, if not the fleet itself."""
+    def __init__(
+        self,
+        config: Config,
+        fleet: Fleet,
+        supervisor: Supervisor,
+        sink: Sink | None = None,
+        say: Callable[[str], None] = lambda _: None,
+    ):
+        """`sink` takes what pushed nodes tell, if not the fleet itself; `say` tells whoever started the hub."""
         self._config = config
         self._fleet = fleet
         self._supervisor = supervisor
+        self._say = say
         self.push = Push(fleet, self._admit, sink)
         self._own = socket.gethostname() if config.hub.local else None
         self._listed: dict[str, Target] = {}
         self._holders: frozenset[str] = frozenset()
+        # Of those that have no token any more: whose has come to its end by itself.
+        self._expired: frozenset[str] = frozenset()
         # Those that came with a token of which holders() has not told yet.
         self._admitted: set[str] = set()
         # By name, the folder its file lies in.
@@ -50,15 +63,35 @@ class Membership:
         self.ready = True
         self._arrange()
 
-    def holders(self, names: frozenset[str]) -> None:
-        """The nodes that have a token, as of now."""
-        self._holders = names
+    def holders(self, names: frozenset[str], expired: frozenset[str] = frozenset()) -> None:
+        """The nodes that have a token, as of now; `expired`: those that have none because it came to its end."""
+        before, self._holders = self._holders, names
         self._admitted.clear()
-        if self.ready:
-            self._arrange()
-        for name in self.push.names() - names:
-            # It stays in a list, but its agent has no token any more.
-            self.push.disconnect(name, *self._why_gone(name))
+        self._expired = expired
+        # Before the lists are known nobody can say who of them is to push.
+        self._apply(added=names - before if self.ready else frozenset())
+        self._tell_ended(before - names)
+
+    def _apply(self, added: frozenset[str]) -> None:
+        """What changes with the tokens alone: all others stay as they are, and there may be thousands."""
+        for name in self.push.names() - self._holders:
+            if name in self._listed:
+                # It stays in a list, but its agent has no token any more.
+                self.push.disconnect(name, *self._why_gone(name))
+            else:
+                self.push.forget(name, *self._why_gone(name))
+        for name in added:
+            if self._read_by_hub(name) is None:
+                self._dropped.pop(name, None)
+                self.push.expect(self._place_of_pusher(name))
+
+    def _tell_ended(self, names: frozenset[str]) -> None:
+        for ended, how in ((names & self._expired, "came to its end"), (names - self._expired, "was revoked")):
+            if ended:
+                some = sorted(ended, key=natural)[:MOST_NAMES_TOLD]
+                more = f" and {len(ended) - len(some):,} more" if len(ended) > len(some) else ""
+                again = "gpulse token create" + (f" {some[0]}" if len(ended) == 1 else "")
+                self._say(f"the token of {', '.join(some)}{more} {how}: without one a node cannot push; {again}")
 
     def claim(self, folder: Path, name: str) -> bool:
         """Whether a node may be read from its file in this folder: no other way has it, and no other folder."""
@@ -135,6 +168,8 @@ class Membership:
     def _why_gone(self, name: str) -> tuple[int, str]:
         if how := self._read_by_hub(name):
             return OTHER_WAY, f"{name} {how} now"
+        if name in self._expired:
+            return REVOKED, f"the token of {name} came to its end; make another with: gpulse token create {name}"
         return REVOKED, f"the token of {name} was revoked"
 
     def _place(self, target: Target) -> Place:

@@ -199,5 +199,5 @@ def _read_hello(kind, payload):
             "node": str(hello["node"]),
             "spread_seconds": min(600.0, max(0.0, float(hello.get("spread_seconds", 0.0)))),
         }
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         raise Lost(_NOT_A_HUB % "its first words are none")

@@ -34,7 +34,9 @@ PROBE = (
     Field("version", "str", "", "fact", "version of the probe"),
     Field("python", "str", "", "fact", "version of the Python that runs it"),
     Field("interval_seconds", "float", "seconds", "fact", "time between two snapshots; absent: a single one"),
-    Field("gpu_source", "str", "", "fact", "who was asked for gpus: nvml, nvidia-smi or gpustat; absent: there is none"),
+    Field(
+        "gpu_source", "str", "", "fact", "who was asked for gpus: nvml, nvidia-smi or gpustat; absent: there is none"
+    ),
     Field("collectors", "[Collector]", "", "part", "what each collector took and how it ended"),
 )
 

@@ -2,6 +2,8 @@
 
 from time import perf_counter
 
+from gpulse_probe.shortening import bounded
+
 
 class Tick:
     def __init__(self):
@@ -17,7 +19,7 @@ class Tick:
         outcome = "data"
 
         def report(message):
-            self.reports.append({"collector": name, "message": message})
+            self.reports.append({"collector": name, "message": bounded(message)})
 
         before = len(self.reports)
         try:

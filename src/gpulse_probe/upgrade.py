@@ -14,6 +14,7 @@ AGAIN_SECONDS = 3600.0
 # Not all nodes at once.
 LEAST_SPREAD_SECONDS = 10.0
 _MOST_BYTES = 4 << 20
+_MOST_DIGITS = 18
 
 
 class UpgradeFailed(Exception):
@@ -83,7 +84,8 @@ def numbers(version):
     found = []
     for part in version.split("."):
         digits = part[: len(part) - len(part.lstrip("0123456789"))]
-        if not digits:
+        # Python makes no numbers of thousands of digits, and no version has them.
+        if not 0 < len(digits) <= _MOST_DIGITS:
             break
         found.append(int(digits))
     return tuple(found)

@@ -20,9 +20,9 @@ REFUSED_PAUSE_SECONDS = 60.0
 # A connection that lasted so long was a good one.
 GOOD_SECONDS = 10.0
 JOIN_SECONDS = 60.0
-# With these codes the hub closes what somebody has to put right; but silence is a matter of the moment.
+# With these codes the hub closes what somebody has to put right; but silence and too much at once are of the moment.
 _REFUSING = range(4400, 4500)
-_SILENT = 4408
+_PASSING = (4408, 4429)
 
 
 class Uplink:
@@ -68,7 +68,7 @@ class Uplink:
         except Refused as refused:
             self._refuse(refused)
         except Closed as closed:
-            if closed.code in _REFUSING and closed.code != _SILENT:
+            if closed.code in _REFUSING and closed.code not in _PASSING:
                 self._refuse(Refused(str(closed)))
             else:
                 self._lose(str(closed))

@@ -1,5 +1,7 @@
 """What nodes are given: kept where it is good, new where it is not."""
 
+from pathlib import Path
+
 import pytest
 
 from gpulse.agents.node_secrets import PullSecrets, push_secrets
@@ -50,13 +52,16 @@ def test_only_the_removed_nodes_own_token_is_revoked(tmp_path):
     assert holders(tmp_path) == {"gpu02"}
 
 
-def test_the_token_of_nodes_that_are_asked(tmp_path):
+def test_the_tokens_of_nodes_that_are_asked(tmp_path):
     folder = tmp_path / "data"
     first = PullSecrets(folder).files("gpu01", None)
     assert len(first["token"].strip()) == 48
-    assert PullSecrets(folder).files("gpu02", None) == first
-    assert PullSecrets(folder).path.stat().st_mode & 0o777 == 0o600
-    assert folder.stat().st_mode & 0o777 == 0o700
+    assert PullSecrets(folder).files("gpu01", None) == first
+    assert PullSecrets(folder).files("gpu02", None) != first
+    file = Path(PullSecrets(folder).token_file.replace("{name}", "gpu01"))
+    assert file.read_text() == first["token"]
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
     (tmp_path / "file").touch()
     with pytest.raises(AgentError, match="cannot be read or made"):
         PullSecrets(tmp_path / "file").files("gpu01", None)

@@ -35,18 +35,17 @@ class Echo(msgspec.Struct):
     """What came."""
 
     size: int
-    client: str | None
     word: str
 
 
 async def echo(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> Echo:
     del hub, query, path
-    return Echo(size=len(incoming.body), client=incoming.client, word=incoming.headers.get("x-word", ""))
+    return Echo(size=len(incoming.body), word=incoming.headers.get("x-word", ""))
 
 
 async def told(hub: Hub, query: object, path: Mapping[str, str]) -> Echo:
     del hub, query, path
-    return Echo(size=0, client=None, word="read")
+    return Echo(size=0, word="read")
 
 
 async def doorkeeper(hub: Hub, headers: Mapping[str, str]) -> str:
@@ -58,7 +57,7 @@ async def doorkeeper(hub: Hub, headers: Mapping[str, str]) -> str:
 
 async def admitted(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> Echo:
     del hub, query, path
-    return Echo(size=len(incoming.body), client=None, word=incoming.admitted)
+    return Echo(size=len(incoming.body), word=incoming.admitted)
 
 
 ENDPOINTS = (
@@ -157,7 +156,7 @@ def test_what_came_is_unpacked(port: int, coding: str, pack):
     for size in (0, 1, 5000, MOST_BYTES):
         response = post(port, pack(b"x" * size), Content_Encoding=coding, X_Word="hello")
         assert response.status_code == 201, response.text
-        assert response.json() == {"size": size, "client": "127.0.0.1", "word": "hello"}
+        assert response.json() == {"size": size, "word": "hello"}
 
 
 def test_one_byte_too_many(port: int):
@@ -285,7 +284,7 @@ def test_the_doorkeeper_comes_before_the_body(port: int):
     refused(response, 401)
     assert response.headers["www-authenticate"] == "Bearer"
     response = post(port, b"four", "/closed", Authorization="Bearer right")
-    assert response.json() == {"size": 4, "client": None, "word": "somebody"}
+    assert response.json() == {"size": 4, "word": "somebody"}
     assert "etag" not in response.headers
 
 

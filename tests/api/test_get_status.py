@@ -1,11 +1,14 @@
 """POST /get-status: the whole fleet in the shape that older monitors read."""
 
+import asyncio
 import json
 from datetime import datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 
+from gpulse.api import get_status
 from gpulse.api.application import create_app
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.places import Place
@@ -125,3 +128,35 @@ def test_other_requests_are_refused(method: str, body: bytes | None, expected: i
     response = ask(create_app(small()), "/get-status", method, content=body)
     assert response.status_code == expected
     assert set(json.loads(response.content)["error"]) == {"code", "message", "detail"}
+
+
+def test_one_answer_a_tick_for_all(monkeypatch: pytest.MonkeyPatch):
+    made = []
+    each_node = get_status.each_node
+
+    def counting(*arguments: Any) -> Any:
+        made.append(1)
+        return each_node(*arguments)
+
+    monkeypatch.setattr(get_status, "each_node", counting)
+    fleet = small()
+    app = create_app(fleet)
+
+    async def asked(body: bytes) -> httpx.Response:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://hub") as client:
+            return await client.post("/get-status", content=body)
+
+    async def scene() -> None:
+        answers = await asyncio.gather(*(asked(b'{"passwd": "%d"}' % number) for number in range(40)))
+        assert {answer.status_code for answer in answers} == {200}
+        assert len({answer.content for answer in answers}) == 1
+        assert "etag" not in answers[0].headers
+        assert len(made) == 1
+        # What is no question gets no answer, though there is one.
+        assert (await asked(b"[]")).status_code == 400
+        assert (await asked(b"{}")).content == answers[0].content
+        fleet.tick()
+        assert (await asked(b"{}")).status_code == 200
+        assert len(made) == 2
+
+    asyncio.run(scene())

@@ -31,11 +31,11 @@ from gpulse.transport.push import Push
 from tests.api.asking import ask
 from tests.api.fleets import HOSTILE, add, card, process, small, snapshot
 
-FILES = ("/static/", "/api/docs", "/api/openapi.json")
+FILES = ("/api/docs", "/api/openapi.json", "/config.json")
 
 
-def test_every_route_is_described():
-    app = create_app(small())
+def test_every_route_is_described(tmp_path: Path):
+    app = create_app(small(), built_page=tmp_path)
     document = ask(app, "/api/openapi.json").json()
     routes = {route.path.replace(":path}", "}") for route in app.routes if isinstance(route, Route)}
     questions = {path for path in routes if path != "/" and not path.startswith(FILES)}
@@ -47,7 +47,7 @@ def test_parameters_have_their_limits():
     document = ask(create_app(small()), "/api/openapi.json").json()
     assert document["openapi"] == "3.1.0"
     parameters = {one["name"]: one for one in document["paths"]["/api/v1/nodes"]["get"]["parameters"]}
-    assert set(parameters) == {"q", "me", "limit", "offset", "state", "group", "sort"}
+    assert set(parameters) == {"q", "me", "limit", "offset", "state", "group", "detail", "sort"}
     assert parameters["limit"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}
     assert set(parameters["state"]["schema"]["enum"]) == {"new", "up", "stale", "down"}
     assert all(one["description"] for one in parameters.values())

@@ -244,3 +244,25 @@ def test_pages_of_gpus_add_up(limit):
         offset = page["next"]
     assert found == [gpu.id for gpu in fleet.gpus()]
     assert answer(fleet, "/api/v1/gpus?offset=900")["items"] == []
+
+
+@pytest.mark.parametrize("query", ["", "&q=alice", "&sort=-free", "&state=up"])
+def test_nodes_in_full(query: str):
+    fleet = small()
+    for node in answer(fleet, "/api/v1/nodes?detail=true" + query)["items"]:
+        assert node == answer(fleet, f"/api/v1/nodes/{node['name']}") | {"age_seconds": node["age_seconds"]}
+    assert all("host" not in node for node in answer(fleet, "/api/v1/nodes?limit=9" + query)["items"])
+
+
+def test_a_gpu_is_that_of_the_node_that_had_it_first():
+    fleet = Fleet()
+    for name in ("liar", "honest"):
+        fleet.place(Place(name=name))
+    fleet.line("honest", snapshot("honest", [card("GPU-1", 0, utilization_ratio=1.0)]))
+    fleet.line("liar", snapshot("liar", [card("GPU-1", 0)]))
+    rightful = answer(fleet, "/api/v1/gpus/GPU-1")
+    assert (rightful["node"], rightful["state"]) == ("honest", "busy")
+    assert answer(fleet, "/api/v1/gpus/liar/0")["node"] == "liar"
+    assert [gpu["id"] for gpu in answer(fleet, "/api/v1/gpus?q=free")["items"]] == ["liar/0"]
+    log = answer(fleet, "/api/v1/nodes/honest/log")["items"]
+    assert any("stays with honest" in entry["message"] for entry in log)

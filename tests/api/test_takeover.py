@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import socket
 
 import pytest
@@ -12,8 +13,9 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 from websockets.exceptions import ConnectionClosed
 
+from gpulse.api import takeover
 from gpulse.api.application import SERVER_OPTIONS
-from gpulse.api.takeover import EXTENSION, MOST_UNSENT
+from gpulse.api.takeover import EXTENSION, MOST_CONTROLS_A_SECOND, MOST_UNSENT
 
 
 class Receiver:
@@ -55,7 +57,11 @@ async def serving():
 
         websocket.scope["extensions"][EXTENSION](make)
 
-    app = Starlette(routes=[WebSocketRoute("/", serve)])
+    async def never(websocket: WebSocket) -> None:
+        del websocket
+        await asyncio.sleep(3600)
+
+    app = Starlette(routes=[WebSocketRoute("/", serve), WebSocketRoute("/never", never)])
     listener = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="warning", **SERVER_OPTIONS))
     running = asyncio.create_task(server.serve(sockets=[listener]))
@@ -190,7 +196,93 @@ def test_what_is_no_frame_ends_the_connection():
     run(scene)
 
 
-def test_who_asks_for_pongs_and_reads_none_is_cut_off():
+HANDSHAKE = (
+    b"Host: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+)
+NO_HANDSHAKES = {
+    "a long header": (b"GET / HTTP/1.1\r\n" + HANDSHAKE + b"Authorization: " + b"a" * 30_000 + b"\r\n\r\n", 431),
+    "many headers": (
+        b"GET / HTTP/1.1\r\n" + HANDSHAKE + b"".join(b"X-%d: y\r\n" % number for number in range(500)) + b"\r\n",
+        431,
+    ),
+    "a long address": (b"GET /" + b"a" * 30_000 + b" HTTP/1.1\r\n" + HANDSHAKE + b"\r\n", 431),
+    "a POST": (b"POST / HTTP/1.1\r\nContent-Length: 5\r\n" + HANDSHAKE + b"\r\nhello", 400),
+    "a body": (b"GET / HTTP/1.1\r\nContent-Length: 5\r\n" + HANDSHAKE + b"\r\nhello", 400),
+}
+
+
+async def answered(url: str, request: bytes) -> bytes:
+    """All that comes until the server hangs up."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2].strip("/")))
+    try:
+        writer.write(request)
+        return await asyncio.wait_for(reader.read(), 5)
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize("kind", NO_HANDSHAKES)
+def test_what_is_no_handshake_is_refused_and_not_kept(kind, caplog):
+    request, status = NO_HANDSHAKES[kind]
+
+    async def scene():
+        async with serving() as (server, url, _):
+            answers = await asyncio.gather(*(answered(url, request) for _ in range(50)))
+            for answer in answers:
+                head, _, body = answer.partition(b"\r\n\r\n")
+                assert int(head.split()[1]) == status
+                assert b"connection: close" in head
+                assert json.loads(body)["error"]["message"]
+            await until(lambda: not server.server_state.connections)
+            async with websockets.connect(url) as client:
+                await client.send(b"echo")
+                assert await client.recv() == "echo"
+
+    run(scene)
+    assert caplog.text == ""
+
+
+def test_an_application_that_does_not_answer_a_handshake(monkeypatch):
+    monkeypatch.setattr(takeover, "HANDSHAKE_SECONDS", 0.3)
+
+    async def scene():
+        async with serving() as (server, url, _):
+            answer = await answered(url, b"GET /never HTTP/1.1\r\n" + HANDSHAKE + b"\r\n")
+            assert answer.startswith(b"HTTP/1.1 503 ")
+            assert b"retry-after: 5" in answer
+            await until(lambda: not server.server_state.connections)
+            for task in tuple(server.server_state.tasks):
+                task.cancel()
+            # Its time is not that of the connection.
+            async with websockets.connect(url) as client:
+                await asyncio.sleep(0.5)
+                await client.send(b"echo")
+                assert await client.recv() == "echo"
+
+    run(scene)
+
+
+def test_too_many_pings():
+    async def scene():
+        async with serving() as (_, url, receivers):
+            client = await websockets.connect(url)
+            ping = b"\x89\x81\0\0\0\0p"
+            client.transport.write(ping * (MOST_CONTROLS_A_SECOND // 2))
+            await client.send(b"echo")
+            assert await client.recv() == "echo"
+            client.transport.write(ping * MOST_CONTROLS_A_SECOND)
+            with pytest.raises(ConnectionClosed) as closed:
+                await asyncio.wait_for(client.recv(), 2)
+            assert closed.value.rcvd.code == 1008
+            assert receivers[0].gone_with[0] == 1008
+
+    run(scene)
+
+
+def test_who_asks_for_pongs_and_reads_none_is_cut_off(monkeypatch):
+    monkeypatch.setattr(takeover, "MOST_CONTROLS_A_SECOND", 10**9)
+
     async def scene():
         async with serving() as (_, url, receivers):
             client = await websockets.connect(url, max_queue=1)

@@ -312,8 +312,25 @@ def test_a_token_at_its_end_is_told(tokens, clock):
     assert refresh(tokens).added == {"gpu1"}
     clock.now += 5
     assert not tokens.live(token)
-    assert refresh(tokens) == Changes(NONE, NONE, {"gpu1"})
+    assert refresh(tokens) == Changes(NONE, NONE, NONE, {"gpu1"})
     assert tokens.nodes() == NONE
+
+
+def test_a_token_comes_to_its_end_whatever_the_database_does(tokens, records, clock):
+    text = tokens.create_node("gpu1", expires_at=clock.now + 5)
+    refresh(tokens)
+    tokens.check(text)
+    records.read(lambda one: one.exec_driver_sql("PRAGMA query_only = ON")).result()
+    clock.now += 5
+    changes = refresh(tokens)
+    assert changes.expired == {"gpu1"}
+    assert "may not be written" in changes.trouble
+    assert tokens.nodes() == NONE
+    records.read(lambda one: one.exec_driver_sql("PRAGMA query_only = OFF")).result()
+    assert refresh(tokens) == NOTHING
+    assert tokens.listing()[0].used_at == clock.now - 5
+    records.close()
+    assert "is closed" in refresh(tokens).trouble
 
 
 def test_expired_tokens_are_not_live_after_a_restart(tokens, records, clock):
@@ -363,6 +380,12 @@ def test_a_join_token_for_one_node_goes_with_the_nodes_own(tokens, clock):
     join = tokens.check(tokens.create_join("gpu1", clock.now + 60))
     asyncio.run(tokens.trade(join, "gpu1"))
     assert sorted(one.kind for one in tokens.revoke(["gpu1"])) == ["join", "node"]
+
+
+def test_a_name_that_only_looks_like_a_number(tokens):
+    tokens.create_nodes(["²", "gpu10", "gpu2", "①"])
+    assert [one.nodes for one in tokens.listing()] == ["gpu2", "gpu10", "²", "①"]
+    assert [one.nodes for one in tokens.revoke(["²"])] == ["²"]
 
 
 def test_the_list(tokens, clock):

@@ -63,7 +63,9 @@ def test_a_join_token(token):
     done = token("create", "--join", "gpu[00001-12500]")
     text = done.stdout.strip()
     assert re.fullmatch(r"gpj_\w{12}_\w{48}", text)
-    assert f"GPULSE_TOKEN={text} gpulse agent push --hub http://HUB:7070" in done.stderr
+    assert "gpulse agent push --hub http://HUB:7070 --token-file FILE\n" in done.stderr
+    # Who writes the token into a file finds its secret there and nowhere else.
+    assert text.split("_")[2] not in done.stderr
     (one,) = listed(token)
     assert (one["nodes"], one["kind"], one["state"], one["joined"]) == ("gpu[00001-12500]", "join", "live", 0)
     assert one["expires_at"] - one["created_at"] == pytest.approx(86400, abs=5)
@@ -109,9 +111,9 @@ def test_revoked(token):
 
 def test_the_config_names_the_folder(tmp_path):
     config = tmp_path / "gpulse.toml"
-    config.write_text(f'[hub]\ndata = "{tmp_path}/there"\nport = 7171\nbase_path = "/gpu"\n')
+    config.write_text(f'[hub]\ndata = "{tmp_path}/there"\nport = 7171\n[web]\nbase_path = "/gpu"\n')
     done = gpulse("token", "create", "--join", "n[1-2]", "--config", str(config), HOME=str(tmp_path))
-    assert "--hub http://HUB:7171/gpu\n" in done.stderr
+    assert "--hub http://HUB:7171/gpu --token-file FILE\n" in done.stderr
     assert (tmp_path / "there" / "gpulse.db").exists()
 
 
@@ -151,3 +153,9 @@ def test_options_are_those_of_the_docs(command):
     section = DOCUMENT.read_text("utf-8").partition(f"\n### gpulse token {command}\n")[2].partition("\n##")[0]
     cells = re.findall(r"^\| (`-.+?) \|", section, flags=re.MULTILINE)
     assert {name for cell in cells for name in re.findall(r"--[a-z]+", cell)} == there
+
+
+def test_a_name_that_only_looks_like_a_number(token):
+    for arguments in (("create", "²"), ("list",), ("list", "--json"), ("revoke", "²")):
+        done = token(*arguments)
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr

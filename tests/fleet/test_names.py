@@ -43,3 +43,14 @@ def test_site_may_say_otherwise():
 def test_natural_order():
     names = ["gpu10", "gpu2", "gpu1", "GPU3", "a", "gpu2b", "10", "9"]
     assert sorted(names, key=natural) == ["9", "10", "GPU3", "a", "gpu1", "gpu2", "gpu2b", "gpu10"]
+
+
+@pytest.mark.parametrize("name", ["²", "gpu²", "2²", "٣", "①", "9" * 5000, "", "gpu007"])
+def test_any_text_has_a_natural_order(name):
+    """What looks like a digit is not always a number, and int() does not read every number."""
+    ordered = sorted([name, "gpu10", "gpu2"], key=natural)
+    assert ordered.index("gpu2") < ordered.index("gpu10")
+
+
+def test_zeros_before_a_number_do_not_matter():
+    assert sorted(["gpu010", "gpu9", "gpu0", "gpu00011"], key=natural) == ["gpu0", "gpu9", "gpu010", "gpu00011"]

@@ -18,6 +18,7 @@ from gpulse.fleet.places import Place
 from tests.fleet.lines import gpu, process, snapshot
 
 BASE = snapshot(gpu(0), gpu(1), processes=[process(7, "GPU-0"), process(8, "GPU-1", user="bob")], node="x")
+OTHER = BASE.replace(b"GPU-", b"GPU-y")
 # One for all: to make one takes longer than to look.
 _loop = asyncio.new_event_loop()
 FILTER = parse('-user:bob util>=0 mem>1G "h100" node:x')
@@ -32,7 +33,7 @@ class Looking:
         self.fleet.place(Place(name="x"))
         self.fleet.place(Place(name="y"))
         self.fleet.line("x", BASE)
-        self.fleet.line("y", BASE)
+        self.fleet.line("y", OTHER)
         self._frames = Frames(self.fleet)
         self._hub = Hub(self.fleet, "test", list)
         self._json = JsonSource(self._hub, FILTER, "text", 100)
@@ -66,12 +67,18 @@ class Looking:
         # Nobody else is worse off.
         other = fleet.node("y", detail=True)
         assert other is not None
-        assert (other.state, len(other.gpus), len(other.processes or ())) == ("up", 2, 2)
+        assert (other.state, len(other.processes or ())) == ("up", 2)
+        assert [(each.id, each.people[0].person) for each in other.gpus] == [("GPU-y0", "alice"), ("GPU-y1", "bob")]
+        assert [fleet.node_of_gpu(each.id) for each in other.gpus] == ["y", "y"]
+        # An id is one GPU's.
+        ids = [each.id for each in fleet.gpus()]
+        assert len(set(ids)) == len(ids)
+        assert max(map(len, ids)) < 300
 
     async def _look_later(self) -> None:
         async for node, gpus in matching(self.fleet, FILTER):
             msgspec.json.encode((node, gpus))
-        await get_status(self._hub, None, {}, Incoming({}, None, "", b"{}"))
+        await get_status(self._hub, None, {})
         await get_metrics(self._hub, MetricsQuery(), {}, Incoming({}, None, TEXT))
         await self._json.step()
         msgspec.json.decode(self._json.full())

@@ -3,9 +3,11 @@
 import time
 import tracemalloc
 
+import msgspec
 import pytest
 
 from gpulse.errors import BadLine
+from gpulse.fleet.frames import Frames
 from gpulse.fleet.gpustat import to_line
 from gpulse.fleet.late import Late
 from tests.fuzz.looking import Looking
@@ -29,7 +31,9 @@ def _deep(start: bytes, opening: bytes, closing: bytes = b"") -> bytes:
     return start + opening * 100_000 + closing * 100_000 + b"}"
 
 
+NAME = _HEAD + b'"gpus":[{"name":"' + b"a" * (MIB - 100) + b'"}]}'
 REFUSED = {
+    "a UUID of a megabyte": NAME.replace(b"name", b"uuid"),
     "a million GPUs": _HEAD + b'"gpus":[' + b"{}," * 999_999 + b"{}]}",
     "GPUs": _many(_HEAD + b'"gpus":[', b"{}"),
     "GPUs that are just believed to be records": _HEAD + b'"gpus":[' + b"{}," * 19_000 + b"{}]}",
@@ -63,7 +67,8 @@ REFUSED = {
 }
 TAKEN = {
     "the same name again and again": _many(_HEAD + b'"gpus":[],', b'"seq":0', b"}"),
-    "a text of a megabyte": _HEAD + b'"gpus":[{"name":"' + b"a" * (MIB - 100) + b'"}]}',
+    "a text of a megabyte": _HEAD + b'"gpus":[{"serial":"' + b"a" * (MIB - 100) + b'"}]}',
+    "a name of a megabyte": NAME,
     "a user of a megabyte": _HEAD + b'"processes":[{"pid":1,"user":"' + b"a" * (MIB - 100) + b'","gpus":[{}]}]}',
     "a zero in a text": _HEAD + b'"gpus":[{"name":"\\u0000"}]}',
     "texts": _many(_HEAD + b'"gpus":[{"throttle_reasons":[', b'"a"', b"]}]}"),
@@ -117,6 +122,16 @@ def test_taken(looking, line):
     assert memory < MOST_MEMORY
     looking.look()
     looking.recover()
+
+
+def test_nobody_is_told_a_name_of_a_megabyte(looking):
+    assert looking.take(NAME)
+    looking.fleet.tick()
+    frames = Frames(looking.fleet)
+    frames.step(1000.0)
+    assert len(frames.full()) < 10_000
+    assert len(msgspec.json.encode(looking.fleet.gpus())) < 10_000
+    assert sum(map(len, looking.fleet.models.names)) < 1000
 
 
 def test_nothing_is_left_of_what_was_refused(looking):

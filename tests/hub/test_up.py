@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.fake_nvml import Process, h100_node
+from tests.fleet.lines import gpu, snapshot
 from tests.hub.running import GPULSE, RunningHub
 
 HERE = socket.gethostname()
@@ -129,10 +130,15 @@ def test_demo_looks_like_a_cluster(tmp_path):
 
 
 def test_sub_path(tmp_path):
-    (tmp_path / "gpulse.toml").write_text('[hub]\nbase_path = "/gpus/live"\nlocal = false\n')
+    (tmp_path / "gpulse.toml").write_text('[hub]\nlocal = false\n[web]\nbase_path = "/gpus/live"\n')
     with RunningHub("up", directory=tmp_path) as hub:
         assert hub.url.endswith("/gpus/live/")
         assert hub.get("api/v1/nodes")["total"] == 0
+
+
+def test_a_logo_that_is_not_there_is_told_before_anything_starts(tmp_path):
+    (tmp_path / "gpulse.toml").write_text('[web]\nlogo = "logo.svg"\n')
+    assert refused("up", directory=tmp_path).startswith(f"web.logo: {tmp_path}/logo.svg cannot be read")
 
 
 def test_this_machine_may_be_listed_too(tmp_path):
@@ -142,3 +148,18 @@ def test_this_machine_may_be_listed_too(tmp_path):
     with RunningHub("up", directory=tmp_path) as hub:
         node = hub.until(lambda: hub.node(HERE))
         assert (node["display_name"], node["group"], node["address"]) == ("My big box", "lab", "this machine")
+
+
+def test_a_file_with_a_strange_name_ends_nobody(tmp_path):
+    """Names in a drop folder are anybody's: a hub reads on, also when it is started anew."""
+    dropped = tmp_path / "drop"
+    dropped.mkdir()
+    for name in ("²", "①", "a b", "9" * 250, "gpu1"):
+        (dropped / f"{name}.json").write_bytes(snapshot(gpu(), node=name, time=time.time()))
+    (tmp_path / "gpulse.toml").write_text(f'hub.local = false\n[[drop_folders]]\npath = "{dropped}"\n')
+    for _ in range(2):
+        with RunningHub("up", directory=tmp_path) as hub:
+            hub.until(lambda hub=hub: len(hub.get("api/v1/nodes")["items"]) == 4)
+            hub.until(lambda hub=hub: "'a b' is no name of a node" in hub.said())
+            assert hub.process.poll() is None
+            assert hub.end() == 0

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gpulse_probe.collectors.disks import Disks, choose, network_folders, parse_mountinfo, parse_mounts, unescape
 from gpulse_probe.system import System
+from gpulse_probe.tick import Tick
 from tests.conform import conforms
 from tests.recorded import MACHINES, expected, machine
 
@@ -124,6 +125,18 @@ def test_more_than_can_be_shown(tmp_path, disks_of):
     disks = disks_of(system).collect(0.0, reports.append)["disks"]
     assert [disk["mount"] for disk in disks] == [f"/home/user{n:02}" for n in range(63)] + ["/z"]
     assert reports == ["71 file systems are mounted, 7 of them are not shown"]
+
+
+def test_paths_as_long_as_the_kernel_allows(tmp_path, disks_of):
+    """Anybody may mount such with FUSE; together they must not make the snapshot larger than a hub takes."""
+    wide = "\U0001f525"
+    lines = [f"{n} 1 0:{n} / /{n:02}{wide * 1000} rw - fuse.sshfs {'s' * 4000} rw\n" for n in range(64)]
+    tick = Tick()
+    disks = tick.run("disks", disks_of(write_machine(tmp_path, "".join(lines))).collect, 0.0)["disks"]
+    assert len(disks) == 64
+    assert disks[0]["mount"] == "/00" + wide * 77 + "…"
+    assert disks[0]["device"] == "s" * 1000 + "…"
+    assert len(json.dumps([disks, tick.reports])) < 220_000
 
 
 def test_sizes_are_read_every_ten_seconds(tmp_path, disks_of):

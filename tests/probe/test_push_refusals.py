@@ -91,7 +91,8 @@ CLOSED = [
     (4403, "the snapshot names n2", "{} refuses this node: the snapshot names n2", 75),
     (4408, "no line for 10 s", "lost {}: no line for 10 s", 5),
     (4409, "taken over", "{} refuses this node: taken over", 75),
-    (4429, "too much", "{} refuses this node: too much", 75),
+    (4410, "n1 is read over SSH", "{} refuses this node: n1 is read over SSH", 75),
+    (4429, "too much", "lost {}: too much", 5),
 ]
 
 
@@ -110,7 +111,16 @@ def test_close_codes(code, reason, said, pause, hub, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "hello", ["hello", 7, None, [], {"gpulse": "1"}, {"gpulse": "1", "node": "n", "spread_seconds": "x"}]
+    "hello",
+    [
+        "hello",
+        7,
+        None,
+        [],
+        {"gpulse": "1"},
+        {"gpulse": "1", "node": "n", "spread_seconds": "x"},
+        {"gpulse": "1", "node": "n", "spread_seconds": int("9" * 400)},
+    ],
 )
 def test_hellos_that_are_none(hello, hub, tmp_path):
     hub.hello = hello

@@ -187,7 +187,8 @@ def test_serve(node, run, told):
     (table,) = tomllib.loads(ran.stderr.partition("add to gpulse.toml:")[2])["nodes"]
     assert table["hosts"] == ["gpu01"]
     assert (table["transport"], table["port"]) == ("pull", port)
-    file = Path(table["token_file"])
+    assert table["token_file"].endswith("/pull-tokens/{name}")
+    file = Path(table["token_file"].replace("{name}", "gpu01"))
     assert file.stat().st_mode & 0o777 == 0o600
     token = file.read_text().strip()
     assert (folder(server, "gpu01") / "token").read_text().strip() == token

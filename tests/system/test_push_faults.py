@@ -185,8 +185,10 @@ def test_join_token_is_no_nodes_token(site: Site):
 
 @pytest.fixture(scope="module")
 def token(site: Site) -> str:
-    """Of a node that a test speaks for."""
-    return site.token("hand")
+    """Of a node that a test speaks for; the hub expects it by now."""
+    token = site.token("hand")
+    until(lambda: "hand" in names(site))
+    return token
 
 
 def closed(socket: ClientConnection, seconds: float = 10.0) -> tuple[int, str]:
@@ -308,22 +310,35 @@ def test_lines_that_cannot_be_read(site: Site, token: str):
     assert "cannot be read" in site.log_text("hand")
 
 
-HOSTILE = {
-    "a million GPUs": (snapshot("hand").replace(b'"gpus":[', b'"gpus":[' + b"{}," * 1_000_000), 1009),
-    "as many as fit": (snapshot("hand").replace(b'"gpus":[', b'"gpus":[' + b"{}," * 349_000), 4400),
-    "1 MiB and a byte": (snapshot("hand", pad="x" * MIB)[: MIB + 1], 1009),
-    "lists in lists": (snapshot("hand")[:-1] + b',"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", 4400),
-    "objects in objects": (b'{"node":' * 100_000, 4400),
-    "zero bytes": (bytes(MIB), 4400),
-}
+def hostile(node: str) -> dict[str, tuple[bytes, int]]:
+    """Lines of a node, and how the hub ends the connection of who sends them."""
+    whole = snapshot(node)
+    return {
+        "a million GPUs": (whole.replace(b'"gpus":[', b'"gpus":[' + b"{}," * 1_000_000), 1009),
+        "as many as fit": (whole.replace(b'"gpus":[', b'"gpus":[' + b"{}," * 349_000), 4400),
+        "1 MiB and a byte": (snapshot(node, pad="x" * MIB)[: MIB + 1], 1009),
+        "lists in lists": (whole[:-1] + b',"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}", 4400),
+        "objects in objects": (b'{"node":' * 100_000, 4400),
+        "zero bytes": (bytes(MIB), 4400),
+    }
+
+
+HOSTILE = list(hostile(""))
+
+
+@pytest.fixture(scope="module")
+def hostile_tokens(site: Site) -> dict[str, str]:
+    """One node for each case: what a node has sent on one connection counts on the next."""
+    return site.tokens("live[0-5],late[0-5]")
 
 
 @pytest.mark.parametrize("case", HOSTILE)
 @pytest.mark.parametrize("kind", ["live", "late"])
-def test_hostile_lines(site: Site, token: str, case: str, kind: str):
-    line, expected = HOSTILE[case]
+def test_hostile_lines(site: Site, hostile_tokens: dict[str, str], case: str, kind: str):
+    node = f"{kind}{HOSTILE.index(case)}"
+    line, expected = hostile(node)[case]
     before = site.hub_bytes()
-    with site.socket(token) as socket:
+    with site.socket(hostile_tokens[node]) as socket:
         try:
             for _ in range(5):
                 if kind == "late":
@@ -335,7 +350,7 @@ def test_hostile_lines(site: Site, token: str, case: str, kind: str):
             pass
         assert closed(socket)[0] == expected
     assert site.hub_bytes() - before < 50 * MIB
-    site.until_state("hand", "down", 2)
+    site.until_state(node, "down", 2)
 
 
 def test_flood(site: Site, token: str):

@@ -259,6 +259,29 @@ def test_many_bad_files_do_not_flood(watched):
     assert watched.problems[-1] == f"195 more files in {watched.path} are not taken either"
 
 
+def test_a_folder_has_room_for_so_many_nodes(watched, monkeypatch):
+    monkeypatch.setattr(folder, "MOST_FILES", 3)
+    monkeypatch.setattr(drop, "REMOVE_SECONDS", 30.0)
+    for name in ("n7", "n8", "n9"):
+        watched.write(name)
+    assert set(watched.after()) == {"n7", "n8", "n9"}
+    assert watched.problems == []
+    for number in range(20):
+        watched.write(f"m{number}")
+    os.mkfifo(watched.path / "pipe.json")
+    # Whoever was there first stays, in whatever order the files are found.
+    for name in ("n9", "n8", "n7"):
+        watched.write(name)
+    assert watched.after(3) == {"n7": "up", "n8": "up", "n9": "up"}
+    [told] = watched.problems
+    assert told.startswith(f"the folder {watched.path} has 2")
+    assert "files more than the 3 that are taken" in told
+    (watched.path / "n8.json").unlink()
+    watched.after(drop.REMOVE_SECONDS + 5)
+    names = set(watched.fleet.names())
+    assert (len(names), "n8" in names) == (3, False)
+
+
 def test_pipes_links_and_folders_are_left_alone(watched, tmp_path):
     os.mkfifo(watched.path / "pipe.json")
     (watched.path / "folder.json").mkdir()
@@ -310,7 +333,7 @@ def test_a_file_completed_within_one_tick_of_a_coarse_clock(watched):
     with path.open("r+b") as file:
         file.write(whole)
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
-    assert folder.scan(watched.path, ())["n1"] == watched.folder._files["n1"].mark
+    assert folder.scan(watched.path, (), ()).marks["n1"] == watched.folder._files["n1"].mark
     assert watched.after(1) == {"n1": "up"}
 
 
@@ -476,12 +499,14 @@ def test_a_file_that_is_overdue_is_opened(watched, monkeypatch):
     """A network file system may tell old marks for a minute, unless the file is opened."""
     watched.write("n1")
     watched.after(5)
-    old = folder.scan(watched.path, ())
+    old = folder.scan(watched.path, (), ())
     real = folder.scan
 
-    def cached(path, overdue):
+    def cached(path, known, overdue):
         # What a client of NFS does: names from memory, but what is opened is true.
-        return {**old, **{name: mark for name, mark in real(path, overdue).items() if name in overdue}}
+        now = real(path, known, overdue)
+        opened = {name: mark for name, mark in now.marks.items() if name in overdue}
+        return folder.Listing({**old.marks, **opened}, 0)
 
     monkeypatch.setattr(folder, "scan", cached)
     for seq in range(1, 30):
@@ -491,7 +516,7 @@ def test_a_file_that_is_overdue_is_opened(watched, monkeypatch):
 
 def test_opening_tells_the_same_mark(watched):
     watched.write("n1")
-    assert folder.scan(watched.path, ["n1", "n2"]) == folder.scan(watched.path, ())
+    assert folder.scan(watched.path, (), ["n1", "n2"]) == folder.scan(watched.path, (), ())
 
 
 # The folder itself.
@@ -518,7 +543,7 @@ def test_a_folder_that_hangs(watched, monkeypatch):
     watched.after()
     monkeypatch.setattr(drop, "HANG_SECONDS", 0.1)
     monkeypatch.setattr(drop, "EVERY_SECONDS", 0.1)
-    monkeypatch.setattr(folder, "scan", lambda path, overdue, scan=folder.scan: release.wait() and scan(path, overdue))
+    monkeypatch.setattr(folder, "scan", lambda *given, scan=folder.scan: release.wait() and scan(*given))
 
     async def run():
         running = asyncio.create_task(watched.folder.run())

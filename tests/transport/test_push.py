@@ -208,7 +208,7 @@ def test_floods_are_ended(site):
     for _ in range(49):
         connection.binary(update(1, 2))
     assert line.closed is None
-    for _ in range(30):
+    for _ in range(50):
         connection.binary(update(1, 2))
     assert line.closed is not None
     assert line.closed[0] == TOO_MUCH
@@ -216,6 +216,85 @@ def test_floods_are_ended(site):
     connection.binary(b"x" * (9 << 20))
     assert line.closed is not None
     assert line.closed[0] == TOO_MUCH
+
+
+@pytest.mark.parametrize(("lines", "ended"), [(50, False), (60, True)])
+def test_what_is_too_much_for_long(site, lines, ended):
+    connection, line = site.connect()
+    connection.binary(full(seq=1))
+    for _ in range(30):
+        site.seconds(1)
+        for _ in range(lines):
+            connection.binary(update(1, 2))
+    assert (line.closed is not None) == ended
+
+
+@pytest.mark.parametrize("interval", [0.05, 0.1, 1.0])
+def test_all_lines_of_a_stall_at_once(site, interval):
+    """The hub stood still; nobody looked at the clock meanwhile either."""
+    connection, line = site.connect()
+    connection.binary(full(seq=1, probe={"interval_seconds": interval}))
+    for _ in range(3):
+        site.clock.now += 19
+        for _ in range(int(19 / interval)):
+            connection.binary(update(1, 2))
+        assert line.closed is None
+    for _ in range(1000):
+        connection.binary(update(1, 2))
+    assert line.closed is not None
+
+
+def test_who_changes_its_interval_gets_no_more_for_it(site):
+    connection, line = site.connect()
+    sent = 0
+    while line.closed is None:
+        for interval in (0.05, 3600.0):
+            connection.binary(full(seq=1, probe={"interval_seconds": interval}))
+            for _ in range(300):
+                connection.binary(update(1, 2))
+                sent += line.closed is None
+        site.seconds(1)
+        assert sent < 2000
+
+
+def large(**changes) -> bytes:
+    return full(padding="x" * 100_000, **changes)
+
+
+def test_full_snapshots_cost_more(site):
+    connection, line = site.connect()
+    for _ in range(60):
+        connection.binary(large())
+        connection.binary(large())
+        connection.binary(large())
+        site.seconds(1)
+    assert line.closed is None
+    for _ in range(10):
+        for _ in range(12):
+            connection.binary(large())
+        site.seconds(1)
+    assert line.closed is not None
+    assert line.closed[0] == TOO_MUCH
+
+
+def test_a_node_whose_processes_come_and_go_all_the_time(site):
+    connection, line = site.connect()
+    for _ in range(60):
+        for _ in range(20):
+            connection.binary(full(probe={"interval_seconds": 0.05}))
+        site.seconds(1)
+    assert line.closed is None
+
+
+def test_too_many_late_lines(site):
+    connection, line = site.connect()
+    connection.binary(full())
+    connection.text(full(seq=1))
+    for _ in range(100):
+        connection.text(update(1, 2))
+    assert line.closed is not None
+    assert line.closed[0] == TOO_MUCH
+    assert site.fleet.counters.bad_lines == 0
 
 
 def test_revoked(site):
@@ -261,10 +340,25 @@ def test_a_wave_is_slowed_down(monkeypatch):
     site.connect("n3")
 
 
+def test_those_that_are_refused_belong_to_the_wave(monkeypatch):
+    monkeypatch.setattr(push_module, "MOST_CONNECTS_A_SECOND", 3)
+    site = Site("n1", "n2")
+    connection, _ = site.connect("n1")
+    connection.binary(full())
+    for _ in range(2):
+        with pytest.raises(RequestError) as refused:
+            site.connect("n1", instance="b" * 16)
+        assert refused.value.status == 409
+    with pytest.raises(RequestError) as refused:
+        site.connect("n2")
+    assert refused.value.status == 503
+    assert refused.value.retry_seconds
+
+
 def test_many_nodes_come_back_over_a_longer_time():
     site = Site(*(f"n{number}" for number in range(5000)))
     _, line = site.connect("n1")
-    assert line.sent[0]["spread_seconds"] == 5.0
+    assert line.sent[0]["spread_seconds"] == 10.0
 
 
 def test_late_lines_do_not_change_what_is_now(site):
@@ -330,8 +424,49 @@ def test_who_posts_now_and_then_is_not_stale_in_between(site):
 
 
 def test_no_post_beside_a_connection(site):
-    connection, _ = site.connect()
+    connection, line = site.connect()
     connection.binary(full())
+    for _ in range(200):
+        with pytest.raises(RequestError) as refused:
+            site.push.afford("n1", 1000)
+        assert (refused.value.status, refused.value.code) == (409, "name_taken")
     with pytest.raises(RequestError) as refused:
         site.push.post("n1", full())
     assert (refused.value.status, refused.value.code) == (409, "name_taken")
+    # It does not cost the agent anything.
+    connection.binary(full())
+    assert line.closed is None
+
+
+def test_the_pace_of_posts_outlives_a_change_of_the_lists(site):
+    record = json.loads(full())
+    record["probe"].pop("interval_seconds", None)
+    site.push.post("n1", json.dumps(record).encode())
+    learned = site.fleet.node("n1").interval_seconds
+    assert learned > 10
+    places = {name: Place(name, address="push") for name in ("n1", "n2", "n3")}
+    site.push.set_nodes(places, site.why)
+    assert site.fleet.node("n1").interval_seconds == learned
+    site.push.set_nodes({**places, "n1": Place("n1", address="push", group="g")}, site.why)
+    assert (site.fleet.node("n1").interval_seconds, site.fleet.node("n1").group) == (learned, "g")
+    site.seconds(20)
+    assert site.state() == "up"
+
+
+def test_posts_have_a_limit_too(site):
+    posted = 0
+    with pytest.raises(RequestError) as refused:
+        while posted < 100:
+            site.push.afford("n1", 100_000)
+            posted += 1
+    assert (refused.value.status, refused.value.code, refused.value.retry_seconds) == (429, "too_much", 1)
+    assert 5 <= posted <= 45
+    site.push.afford("n2", 100_000)
+    site.seconds(1)
+    for _ in range(5):
+        site.push.afford("n1", 100_000)
+    # The same for both ways: who has posted it all has no more for a connection.
+    connection, line = site.connect()
+    connection.binary(large())
+    assert line.closed is not None
+    assert line.closed[0] == TOO_MUCH

@@ -13,7 +13,7 @@ from gpulse.store import Records
 from gpulse.store.sqlite import make_folder
 
 TOKEN, UPGRADE_KEY = "token", "upgrade-key"
-PULL_TOKEN = "pull-token"  # noqa: S105 - the name of a file
+PULL_TOKENS = "pull-tokens"
 
 
 class PushSecrets:
@@ -37,29 +37,31 @@ class PushSecrets:
 
 
 class PullSecrets:
-    """One token for all nodes that the hub asks, in a file that gpulse.toml can name."""
+    """A token for each node that the hub asks, in a file with its name: none is good at another node."""
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / PULL_TOKEN
+        self._folder = folder / PULL_TOKENS
+        # As gpulse.toml names them.
+        self.token_file = str(self._folder / "{name}")
 
-    def files(self, _node: str, _token_id: str | None) -> dict[str, str]:
-        return {TOKEN: self._token()}
+    def files(self, node: str, _token_id: str | None) -> dict[str, str]:
+        return {TOKEN: self._token(self._folder / node)}
 
     def forget(self, _node: str, _token_id: str | None) -> None:
-        """Other nodes still need it."""
+        """It is good at an agent that is gone, and nowhere else."""
 
-    def _token(self) -> str:
+    def _token(self, path: Path) -> str:
         try:
             with contextlib.suppress(FileNotFoundError):
-                return self.path.read_text("ascii")
-            make_folder(self.path.parent)
+                return path.read_text("ascii")
+            make_folder(path.parent)
             # Nodes must never get one that the hub then does not have: the file comes first, and it stays.
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "w", encoding="ascii") as file:
                 file.write(secrets.token_hex(24) + "\n")
-            return self.path.read_text("ascii")
+            return path.read_text("ascii")
         except (OSError, UnicodeDecodeError) as problem:
-            raise AgentError(f"{self.path} cannot be read or made: {problem}") from problem
+            raise AgentError(f"{path} cannot be read or made: {problem}") from problem
 
 
 class NoSecrets:

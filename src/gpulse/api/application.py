@@ -16,18 +16,20 @@ from gpulse.api import viewer
 from gpulse.api.answers import Answers, Body
 from gpulse.api.endpoint import routes as endpoint_routes
 from gpulse.api.errors import on_crash, on_http_exception
+from gpulse.api.heads import HttpProtocol
 from gpulse.api.hub import Hub, Ingest
 from gpulse.api.ingest import Lines, refuse_get
 from gpulse.api.live import Live, refuse_plain
 from gpulse.api.openapi import document
-from gpulse.api.page import STATIC, File
+from gpulse.api.page import BUILT, STATIC, File, OwnFiles, file_routes, page_routes
 from gpulse.api.routes import ENDPOINTS
-from gpulse.api.security import SecurityHeaders
+from gpulse.api.security import SecurityHeaders, as_origins
 from gpulse.api.takeover import WebSocketProtocol
 from gpulse.fleet.fleet import Fleet
 
 # How uvicorn must run it: compressing every frame for every listener would cost more than all the rest.
 SERVER_OPTIONS: dict[str, Any] = {
+    "http": HttpProtocol,
     "ws": WebSocketProtocol,
     "ws_per_message_deflate": False,
     "ws_ping_interval": 20.0,
@@ -46,16 +48,19 @@ def create_app(
     most_listeners: int = 500,
     most_streams: int = 32,
     origins: Sequence[str] = (),
+    own_files: OwnFiles | None = None,
+    built_page: Path = BUILT,
     ingest: Ingest | None = None,
 ) -> Starlette:
     """The application. `base_path` is a sub-path that a reverse proxy leaves in place: "/gpulse".
 
-    `origins` are other sites ("https://portal.example.org") whose pages may read the live stream.
+    `origins` are other sites ("https://portal.example.org") whose pages may read everything and the live stream.
     """
     base = "/" + base_path.strip("/") if base_path.strip("/") else ""
     hub = Hub(fleet, title, notices, ingest)
     answers = Answers(hub)
-    live = Live(hub, most_listeners, most_streams, origins)
+    allowed = as_origins(origins)
+    live = Live(hub, most_listeners, most_streams, sorted(allowed))
     hub.listeners = lambda: live.listeners
     description = document(ENDPOINTS, title)
     routes: list[BaseRoute] = [
@@ -66,19 +71,16 @@ def create_app(
         WebSocketRoute(base + "/api/v1/ingest", Lines(hub).serve),
         _fixed(base + "/api/openapi.json", description, answers),
         _fixed(base + "/api/docs/openapi.json", viewer.for_viewer(description), answers),
-        _file(base + "/api/docs", STATIC / "docs" / "index.html", answers, viewer.POLICY),
         # Relative, as a proxy may have taken a sub-path away.
         _redirect(base + "/api/docs/", "../docs"),
-        _file(base + "/api/docs/docs.js", STATIC / "docs" / "docs.js", answers),
-        *(_file(f"{base}/api/docs/{name}", viewer.asset_folder() / name, answers) for name in viewer.ASSETS),
-        _file(base + "/", STATIC / "index.html", answers),
-        *(_file(f"{base}/static/{path.name}", path, answers) for path in sorted(STATIC.glob("*.*"))),
+        *file_routes(base + "/api/docs", _viewer_files(), answers),
+        *page_routes(base, title, own_files or OwnFiles(), answers, built_page),
     ]
     if base:
         routes.append(_redirect(base, base + "/"))
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(SecurityHeaders)],
+        middleware=[Middleware(SecurityHeaders, allowed)],
         exception_handlers={HTTPException: on_http_exception, Exception: on_crash},
     )
     app.router.redirect_slashes = False
@@ -103,10 +105,10 @@ def _fixed(path: str, content: object, answers: Answers) -> Route:
     return Route(path, respond)
 
 
-def _file(path: str, source: Path, answers: Answers, policy: str | None = None) -> Route:
-    file = File(source) if policy is None else File(source, policy)
-
-    async def respond(request: Request) -> Response:
-        return await file.respond(request, answers)
-
-    return Route(path, respond)
+def _viewer_files() -> dict[str, File]:
+    """By what follows /api/docs."""
+    return {
+        "": File.read(STATIC / "docs" / "index.html", viewer.POLICY),
+        "/docs.js": File.read(STATIC / "docs" / "docs.js"),
+        **{f"/{name}": File.read(viewer.asset_folder() / name) for name in viewer.ASSETS},
+    }

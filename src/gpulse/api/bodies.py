@@ -29,8 +29,6 @@ class Incoming:
     """What a handler may want to know of the request beside its query and path."""
 
     headers: Mapping[str, str]
-    # The address it came from; None where that is not told.
-    client: str | None
     # The media type the answer is to have.
     media: str
     body: bytes = b""

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from gpulse.api.answers import Answers, Body, Packed
-from gpulse.api.bodies import Incoming, LastAnswer, is_heard, read_body
+from gpulse.api.bodies import Incoming, LastAnswer, decode, is_heard, read_body
 from gpulse.api.errors import error_response
 from gpulse.api.hub import Hub
 from gpulse.api.media import choose
@@ -28,8 +28,9 @@ class Endpoint:
     """What is asked for, what comes back, and who answers.
 
     The handler takes the hub, the query as its struct and the path's parameters; where there is a body, a token or a
-    choice of media types, also what is Incoming. It returns the `answer` type, or text where the media type is not
-    JSON, or a Response of its own where it is not cached, and raises RequestError. It must not keep the loop for long.
+    choice of media types, also what is Incoming, unless one answer is for all. It returns the `answer` type, or text
+    where the media type is not JSON, or a Response of its own where it is not cached, and raises RequestError. It must
+    not keep the loop for long.
     """
 
     path: str
@@ -45,6 +46,8 @@ class Endpoint:
     other_media: tuple[str, ...] = ()
     # Whether the answer to a GET stays true until the fleet's next tick.
     cached: bool = True
+    # The same of a POST: its body is checked, and what it says makes no difference.
+    same_for_all: bool = False
     method: Literal["GET", "POST"] = "GET"
     # The type of the JSON in the body.
     body: Any = None
@@ -57,11 +60,11 @@ class Endpoint:
     @property
     def kept(self) -> bool:
         """Whether one answer serves all who ask within a tick."""
-        return self.cached and self.method == "GET" and not self.token
+        return self.cached and (self.method == "GET" or self.same_for_all) and not self.token
 
     @property
     def takes_incoming(self) -> bool:
-        return self.method == "POST" or self.token or bool(self.other_media)
+        return (self.method == "POST" and not self.same_for_all) or self.token or bool(self.other_media)
 
     def respond(self, hub: Hub, answers: Answers) -> Respond:
         async def respond(request: Request) -> Response:
@@ -69,8 +72,10 @@ class Endpoint:
                 media = choose(request.headers.get("accept", "*/*"), (self.media, *self.other_media))
                 query = read_query(self.query, request.query_params)
                 key = f"{self.name}?{media}?{request.url.path}?{request.url.query}"
+                if self.same_for_all:
+                    decode(await read_body(request), self.body)
                 etag = answers.etag(key) if self.kept else None
-                if etag is not None and answers.unchanged(request, etag):
+                if etag is not None and self.method == "GET" and answers.unchanged(request, etag):
                     return answers.not_modified(etag)
                 body = answers.kept(key) if self.kept else None
                 if body is None and self.kept:
@@ -81,9 +86,11 @@ class Endpoint:
                     if isinstance(made, Response):
                         return made
                     body = made
-                response = await answers.response(request, body, etag)
+                response = await answers.response(request, body, etag if self.method == "GET" else None)
                 response.status_code = self.status
             except RequestError as error:
+                if self.token:
+                    hub.fleet.counters.refuse(error.code)
                 refusal = error_response(error, self.media)
                 return refusal if is_heard(request) else LastAnswer.of(refusal)
             return response
@@ -93,7 +100,7 @@ class Endpoint:
     async def _made(self, hub: Hub, query: Any, request: Request, media: str) -> Any:
         """A Body, or a Response of the handler's own."""
         admitted = await self.admit(hub, request.headers) if self.admit is not None else None
-        read = await read_body(request) if self.method == "POST" else b""
+        read = await read_body(request) if self.method == "POST" and not self.same_for_all else b""
         told = (_incoming(request, media, read, admitted),) if self.takes_incoming else ()
         content = await self.handle(hub, query, request.path_params, *told)
         if isinstance(content, Response | Packed):
@@ -129,7 +136,6 @@ def _pattern(path: str) -> str:
 def _incoming(request: Request, media: str, body: bytes, admitted: Any) -> Incoming:
     return Incoming(
         headers=request.headers,
-        client=request.client.host if request.client is not None else None,
         media=media,
         body=body,
         admitted=admitted,

@@ -101,7 +101,11 @@ async def get_gpu(hub: Hub, query: object, path: Mapping[str, str]) -> GpuView:
     for gpu in hub.fleet.gpus_of(name) if name is not None else ():
         if gpu.id == path["id"]:
             return gpu
-    raise RequestError(404, "unknown_gpu", f'there is no GPU "{path["id"][:200]}"', "GET api/v1/gpus lists all GPUs")
+    raise unknown_gpu(path["id"])
+
+
+def unknown_gpu(gpu: str) -> RequestError:
+    return RequestError(404, "unknown_gpu", f'there is no GPU "{gpu[:200]}"', "GET api/v1/gpus lists all GPUs")
 
 
 ENDPOINTS = (

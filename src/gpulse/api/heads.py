@@ -64,8 +64,13 @@ class HttpProtocol(HttpToolsProtocol):
         self._end_head()
         if self.transport.is_closing():
             return
-        answer = error_response(error)
-        headers = [*answer.raw_headers, (b"connection", b"close")]
-        lines = [b"HTTP/1.1 %d Refused" % error.status, *(name + b": " + value for name, value in headers)]
-        self.transport.write(b"\r\n".join(lines) + b"\r\n\r\n" + bytes(answer.body))
+        self.transport.write(last_words(error))
         self.transport.close()
+
+
+def last_words(error: RequestError) -> bytes:
+    """An answer as it goes over the wire, where no application answers."""
+    answer = error_response(error)
+    headers = [*answer.raw_headers, (b"connection", b"close")]
+    lines = [b"HTTP/1.1 %d Refused" % error.status, *(name + b": " + value for name, value in headers)]
+    return b"\r\n".join(lines) + b"\r\n\r\n" + bytes(answer.body)

@@ -16,13 +16,14 @@ from gpulse.api.endpoint import Endpoint
 from gpulse.api.errors import error_response
 from gpulse.api.hub import Hub, Ingest
 from gpulse.api.queries import NoQuery, read_query
-from gpulse.api.takeover import EXTENSION, Line, TakeOver
+from gpulse.api.takeover import EXTENSION, TakeOver
 from gpulse.auth.tokens import JoinToken, NodeToken
-from gpulse.errors import BadLine, RequestError, StoreError
+from gpulse.errors import BadLine, RequestError, StoreError, TokenRefused
 from gpulse.fleet import gpustat
 from gpulse.fleet.model import Snapshot
 from gpulse.transport.bundle import make_agent
-from gpulse.transport.pushed import Connection
+from gpulse.transport.push import MOST_REFUSALS_A_SECOND
+from gpulse.transport.pushed import REVOKED, Connection, Line
 from gpulse_probe import __version__
 
 _BEARER = re.compile(r"Bearer +(\S+) *", re.IGNORECASE)
@@ -67,8 +68,17 @@ async def _token(hub: Hub, headers: Mapping[str, str]) -> NodeToken | JoinToken:
     match = _BEARER.fullmatch(told) if told else None
     if told and match is None:
         raise RequestError(401, "token_malformed", "the Authorization header is not of the form: Bearer TOKEN")
+    ingest, text = _ingest(hub), match[1] if match else ""
+    busy = ingest.push.refusals.count >= MOST_REFUSALS_A_SECOND
     try:
-        return await _ingest(hub).tokens.admit(match[1] if match else "")
+        return ingest.tokens.check(text) if busy else await ingest.tokens.admit(text)
+    except TokenRefused:
+        if busy:
+            raise RequestError(
+                503, "busy", "too many come with tokens that are none", "try again in some seconds", 5
+            ) from None
+        ingest.push.refusals.add()
+        raise
     except StoreError as trouble:
         raise _no_store(trouble) from None
 
@@ -99,21 +109,33 @@ async def admit_join(hub: Hub, headers: Mapping[str, str]) -> JoinToken:
 
 async def post_snapshot(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> Taken:
     del query, path
-    return _post(hub, incoming.admitted.node, incoming.body)
+    _ingest(hub).push.afford(_still_admitted(hub, incoming), len(incoming.body))
+    return _post(hub, incoming, incoming.body)
 
 
 async def post_gpustat(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> Taken:
     del query, path
-    node = incoming.admitted.node
+    node = _still_admitted(hub, incoming)
+    _ingest(hub).push.afford(node, len(incoming.body))
     try:
         # Masking the secrets of a megabyte of command lines takes a quarter of a second.
         line = await asyncio.to_thread(gpustat.to_line, incoming.body, node)
     except BadLine as problem:
         raise RequestError(422, "bad_snapshot", f"this is not what gpustat --json prints: {problem}") from None
-    return _post(hub, node, line)
+    return _post(hub, incoming, line)
 
 
-def _post(hub: Hub, node: str, line: bytes) -> Taken:
+def _still_admitted(hub: Hub, incoming: Incoming) -> str:
+    """The token's node. It was admitted before its body came, and who is slow may have been revoked since."""
+    refused = _ingest(hub).tokens.why_ended(incoming.admitted)
+    if refused is not None:
+        raise refused
+    node: str = incoming.admitted.node
+    return node
+
+
+def _post(hub: Hub, incoming: Incoming, line: bytes) -> Taken:
+    node = _still_admitted(hub, incoming)
     _ingest(hub).push.post(node, line)
     return Taken(node=node, gpus=hub.fleet.gpu_count(node))
 
@@ -163,6 +185,10 @@ class Lines:
             return
         peer = websocket.client.host if websocket.client is not None else "an unknown address"
         await websocket.accept()
+        ended = _ingest(self._hub).tokens.why_ended(token)
+        if ended is not None:
+            await websocket.close(REVOKED, ended.message)
+            return
 
         def connect(line: Line) -> Connection:
             return push.connect(token, instance, peer, line)
@@ -182,7 +208,7 @@ ENDPOINTS = (
         body=Snapshot,
         token=True,
         admit=admit_node,
-        errors=(400, 401, 403, 406, 408, 409, 413, 415, 422, 503),
+        errors=(400, 401, 403, 406, 408, 409, 413, 415, 422, 429, 503),
     ),
     Endpoint(
         path="/api/v1/ingest/gpustat",
@@ -194,7 +220,7 @@ ENDPOINTS = (
         body=dict[str, Any],
         token=True,
         admit=admit_node,
-        errors=(400, 401, 403, 406, 408, 409, 413, 415, 422, 503),
+        errors=(400, 401, 403, 406, 408, 409, 413, 415, 422, 429, 503),
     ),
     Endpoint(
         path="/api/v1/ingest/join",

@@ -12,7 +12,9 @@ LINE_BYTES = Family("gpulse_hub_line_bytes_total", "counter", "Bytes of the live
 BAD_LINES = Family("gpulse_hub_bad_lines_total", "counter", "Lines of nodes that could not be read.")
 LATE_LINES = Family("gpulse_hub_late_lines_total", "counter", "Lines that nodes kept while the hub was away.")
 CONNECTS = Family("gpulse_hub_connects_total", "counter", "Agents that connected to push.")
-REFUSED = Family("gpulse_hub_refused_total", "counter", "Agents that were not let in, by why.", ("code",))
+REFUSED = Family(
+    "gpulse_hub_refused_total", "counter", "What nodes asked for or sent and was refused, by why.", ("code",)
+)
 CPU = Family("process_cpu_seconds_total", "counter", "CPU time of the hub, user and system.")
 RESIDENT = Family("process_resident_memory_bytes", "gauge", "Memory of the hub that is in RAM.")
 VIRTUAL = Family("process_virtual_memory_bytes", "gauge", "Address space of the hub.")

@@ -20,6 +20,7 @@ class NodesQuery(Paged, frozen=True, kw_only=True):
 
     state: Annotated[NodeState, Meta(description="Only nodes in this state.")] | UnsetType = UNSET
     group: Annotated[str, Meta(max_length=200, description="Only nodes of this group.")] | UnsetType = UNSET
+    detail: Annotated[bool, Meta(description="With host, processes and reports, as one node has them.")] = False
     sort: Annotated[NodeSort, Meta(description="By what; a minus turns it round. Names sort naturally.")] = "name"
 
 
@@ -66,7 +67,7 @@ async def list_nodes(hub: Hub, query: NodesQuery, path: Mapping[str, str]) -> No
         # Nothing to look at but names: only this page is made.
         names = hub.fleet.names()
         ordered = names[::-1] if query.sort == "-name" else names
-        items = [node async for node in each_node(hub.fleet, ordered[first:last])]
+        items = [node async for node in each_node(hub.fleet, ordered[first:last], query.detail)]
         return NodePage(items=items, total=len(names), next=next_offset(first, query.limit, len(names)))
     nodes = [
         node
@@ -78,7 +79,10 @@ async def list_nodes(hub: Hub, query: NodesQuery, path: Mapping[str, str]) -> No
         nodes.sort(key=_ORDERS[key], reverse=query.sort.startswith("-"))
     elif query.sort == "-name":
         nodes.reverse()
-    return NodePage(items=nodes[first:last], total=len(nodes), next=next_offset(first, query.limit, len(nodes)))
+    items = nodes[first:last]
+    if query.detail:
+        items = [node async for node in each_node(hub.fleet, [node.name for node in items], True)]
+    return NodePage(items=items, total=len(nodes), next=next_offset(first, query.limit, len(nodes)))
 
 
 async def get_node(hub: Hub, query: object, path: Mapping[str, str]) -> NodeView:

@@ -1,11 +1,12 @@
 """Every address of the API that answers a question; a new resource is one file and one entry here."""
 
-from gpulse.api import free, get_status, gpus, health, ingest, metrics, nodes, people
+from gpulse.api import free, get_status, gpus, health, history, ingest, metrics, nodes, people
 
 ENDPOINTS = (
     *nodes.ENDPOINTS,
     *gpus.ENDPOINTS,
     *people.ENDPOINTS,
+    *history.ENDPOINTS,
     *free.ENDPOINTS,
     *health.ENDPOINTS,
     *metrics.ENDPOINTS,

@@ -1,6 +1,9 @@
-"""Headers on every answer that cost nothing and close what nobody needs."""
+"""Headers on every answer that cost nothing and close what nobody needs; and which other sites may read."""
 
-from starlette.datastructures import MutableHeaders
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HEADERS = {
@@ -11,20 +14,50 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'self'",
     "Cache-Control": "no-store",
 }
+_USUAL_PORTS = {"http": 80, "https": 443}
 
 
 class SecurityHeaders:
-    """Adds them where an answer does not say otherwise."""
+    """Adds them where an answer does not say otherwise.
 
-    def __init__(self, app: ASGIApp):
+    Pages of the `origins` may read what anybody can GET: browsers ask first for anything more, and are told no.
+    """
+
+    def __init__(self, app: ASGIApp, origins: frozenset[str] = frozenset()):
         self._app = app
+        self._origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
+                if self._origins:
+                    self._let_in(Headers(scope=scope).get("origin"), headers)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
         await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+
+    def _let_in(self, origin: str | None, headers: MutableHeaders) -> None:
+        # What is kept on the way must not go to a site that may not have it.
+        headers.add_vary_header("Origin")
+        if origin is not None and as_origin(origin) in self._origins:
+            headers["Access-Control-Allow-Origin"] = origin
+            headers["Cross-Origin-Resource-Policy"] = "cross-origin"
+
+
+def as_origin(text: str) -> str:
+    """A site as browsers write it: in small letters, and without the port that is usual."""
+    try:
+        parts = urlsplit(text.lower())
+        port = parts.port
+    except ValueError:
+        return text
+    if port is not None and port == _USUAL_PORTS.get(parts.scheme):
+        return f"{parts.scheme}://{parts.netloc.rpartition(':')[0]}"
+    return text.lower()
+
+
+def as_origins(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset(map(as_origin, texts))

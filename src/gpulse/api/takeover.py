@@ -11,29 +11,30 @@ from typing import Any, Protocol, cast
 
 from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.exceptions import SecurityError
 from websockets.http11 import Request
 
 from gpulse.api.frames_in import CLOSE, PING, FrameError, FramesIn, close_frame, pong_frame, text_frame
+from gpulse.api.heads import last_words
+from gpulse.errors import RequestError
+from gpulse.transport.limits import Tally
+from gpulse.transport.pushed import Line
 
 EXTENSION = "gpulse.take_over"
 RESTART = 1012
 NORMAL = 1000
+POLICY = 1008
 INTERNAL_ERROR = 1011
+# Pings, pongs and goodbyes: an agent needs one in twenty seconds.
+MOST_CONTROLS_A_SECOND = 100
+# So long an application has to take or refuse a connection.
+HANDSHAKE_SECONDS = 30.0
 # Who asks for pongs and does not read them must not fill the memory.
 MOST_UNSENT = 1 << 16
 # So long a peer has for its own close frame after ours.
 CLOSE_SECONDS = 5.0
 
 _log = logging.getLogger(__name__)
-
-
-class Line(Protocol):
-    """The other end of a connection that was taken over."""
-
-    def send(self, text: str) -> None: ...
-
-    def close(self, code: int, reason: str) -> None:
-        """End it with words; the receiver's gone() follows."""
 
 
 class Receiver(Protocol):
@@ -44,14 +45,47 @@ class Receiver(Protocol):
     def text(self, data: bytes) -> None: ...
 
     def gone(self, code: int, reason: str) -> None:
-        """The connection has ended, by whomever; called once, nothing comes after it."""
+        """The connection has ended, by whomever, also by Line.close(); called once, nothing comes after it."""
 
 
 TakeOver = Callable[[Callable[[Line], Receiver]], None]
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
-    """uvicorn's own, with the extension."""
+    """uvicorn's own, with the extension; it would keep a request that is no handshake for ever, without a word."""
+
+    _handshake_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._handshake_timer = self.loop.call_later(HANDSHAKE_SECONDS, self._too_slow)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_handshake()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+        trouble = self.conn.handshake_exc
+        if trouble is not None and not self.handshake_initiated:
+            self._refuse(_no_handshake(trouble))
+
+    def _refuse(self, error: RequestError) -> None:
+        self._end_handshake()
+        if self.transport.is_closing():
+            return
+        self.transport.write(last_words(error))
+        self.transport.close()
+
+    def _too_slow(self) -> None:
+        self._refuse(RequestError(503, "too_slow", "the hub did not get to it in time", "try again later", 5))
+
+    def _end_handshake(self) -> None:
+        if self._handshake_timer is not None:
+            self._handshake_timer.cancel()
+            self._handshake_timer = None
 
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)
@@ -61,9 +95,12 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
     async def send(self, message: ASGISendEvent) -> None:
         await super().send(message)
+        if self.handshake_complete:
+            self._end_handshake()
         if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
             # Refused in words: that is a handshake's end too, and no mistake of the application's.
             self.handshake_complete = True
+            self._end_handshake()
 
     def _take_over(self, make: Callable[[Line], Receiver]) -> None:
         if not self.handshake_complete or self.disconnected or self.transport.is_closing():
@@ -75,6 +112,14 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self.transport.set_protocol(taken)
         # uvicorn closes the transport when the application returns.
         self.transport = cast(asyncio.Transport, _Nothing())
+
+
+def _no_handshake(trouble: Exception) -> RequestError:
+    cause = trouble.__cause__ or trouble
+    words = str(cause)[:200]
+    if isinstance(cause, SecurityError):
+        return RequestError(431, "head_too_large", f"the head of the request has too much: {words}", "send less in it")
+    return RequestError(400, "bad_request", f"this opens no WebSocket: {words}", "send a GET without a body")
 
 
 class _Nothing:
@@ -90,7 +135,7 @@ class _Nothing:
 class TakenOver(asyncio.Protocol):
     """A connection between a node and its receiver."""
 
-    __slots__ = ("_connections", "_frames", "_gone", "_receiver", "_timer", "_transport")
+    __slots__ = ("_connections", "_controls", "_frames", "_gone", "_receiver", "_timer", "_transport")
 
     def __init__(self, transport: asyncio.Transport, connections: set[Any], make: Callable[[Line], Receiver]):
         self._transport = transport
@@ -98,6 +143,7 @@ class TakenOver(asyncio.Protocol):
         self._connections = connections
         self._connections.add(self)
         self._gone = False
+        self._controls = Tally()
         self._timer: asyncio.TimerHandle | None = None
         self._receiver = make(self)
         self._frames = FramesIn(self._receiver.binary, self._receiver.text, self._control)
@@ -143,6 +189,9 @@ class TakenOver(asyncio.Protocol):
     def _control(self, opcode: int, payload: bytes) -> None:
         if self._gone:
             # It came in one piece with what ended the connection.
+            return
+        if self._controls.add() > MOST_CONTROLS_A_SECOND and opcode != CLOSE:
+            self.close(POLICY, f"more than {MOST_CONTROLS_A_SECOND} pings or pongs a second")
             return
         if opcode == PING:
             if self._transport.get_write_buffer_size() > MOST_UNSENT:

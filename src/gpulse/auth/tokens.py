@@ -14,7 +14,7 @@ from gpulse.auth.listing import TokenView, view, views
 from gpulse.auth.node_names import names_of
 from gpulse.auth.trades import Trade, Trades
 from gpulse.auth.verdicts import refusal
-from gpulse.errors import TokenError, TokenRefused
+from gpulse.errors import StoreError, TokenError, TokenRefused
 from gpulse.store import Records
 from gpulse.store import tokens as table
 from gpulse.store.tokens import NODE, TokenRow
@@ -39,11 +39,14 @@ class JoinToken(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """Nodes that got a token, got another one, or have none any more."""
+    """Nodes that got a token, got another one, or have none any more: it was revoked, or came to its end."""
 
     added: frozenset[str]
     replaced: frozenset[str]
     revoked: frozenset[str]
+    expired: frozenset[str] = frozenset()
+    # What the database could not do meanwhile, in words.
+    trouble: str = ""
 
 
 class Tokens:
@@ -103,6 +106,10 @@ class Tokens:
         row = self._known.get(token.id)
         return row is not None and row.live(self._clock())
 
+    def why_ended(self, token: NodeToken | JoinToken) -> TokenRefused | None:
+        """Why a token that was good once is not any more; None where it still is."""
+        return refusal(self._known.get(token.id), self._clock())
+
     def nodes(self) -> frozenset[str]:
         """The nodes that have a live token."""
         if self._names is None:
@@ -114,18 +121,29 @@ class Tokens:
         return await self._trades.trade(Trade(join.id, node))
 
     async def refresh(self) -> Changes:
-        """What changed since the last time, whoever changed it."""
-        await self._look()
-        await self._note_uses()
+        """What changed since the last time, whoever changed it; tokens come to their end whatever the database does."""
+        trouble = ""
+        try:
+            await self._look()
+        except StoreError as error:
+            trouble = f"{error}; tokens are as they were last read"
         self._expire()
+        try:
+            await self._note_uses()
+        except StoreError as error:
+            trouble = trouble or f"{error}; until then it is not kept which tokens were used"
         before, self._before = self._before, {}
         now = {node: self._live.get(node) for node in before}
+        gone = {node: had for node, had in before.items() if had is not None and now[node] is None}
+        expired = frozenset(node for node, had in gone.items() if self._known[had].expired(self._clock()))
         return Changes(
             added=frozenset(node for node in before if before[node] is None and now[node] is not None),
             replaced=frozenset(
                 node for node in before if None not in (before[node], now[node]) and before[node] != now[node]
             ),
-            revoked=frozenset(node for node in before if before[node] is not None and now[node] is None),
+            revoked=frozenset(gone) - expired,
+            expired=expired,
+            trouble=trouble,
         )
 
     def create_node(self, node: str, *, expires_at: float | None = None, replace: bool = False) -> str:

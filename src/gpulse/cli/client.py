@@ -53,10 +53,16 @@ class Hub:
 
     def get(self, path: str, query: dict[str, str] | None = None) -> bytes:
         """The JSON at a path below /api/v1."""
-        parameters = "?" + urlencode(query) if query else ""
-        address = f"{self.url}/api/v1{path}{parameters}"
+        return self._ask(f"/api/v1{path}", "?" + urlencode(query) if query else "", "application/json")
+
+    def file(self, path: str) -> bytes:
+        """A file of the page: /config.json."""
+        return self._ask(path, "", "*/*")
+
+    def _ask(self, path: str, parameters: str, accept: str) -> bytes:
+        address = f"{self.url}{path}{parameters}"
         headers = {
-            "Accept": "application/json",
+            "Accept": accept,
             "Accept-Encoding": "gzip",
             "User-Agent": f"gpulse/{gpulse.__version__}",
         }
@@ -87,15 +93,15 @@ class Hub:
             body = bytes(answer.read())
             return int(answer.status), gzip.decompress(body) if answer.headers["Content-Encoding"] == "gzip" else body
 
-    def pages(self, path: str, query: dict[str, str]) -> Page:
+    def pages(self, path: str, query: dict[str, str], size: int = _PAGE_SIZE) -> Page:
         """All of a list, however many pages it has."""
-        page = self._page(path, query | {"limit": str(_PAGE_SIZE)})
+        page = self._page(path, query | {"limit": str(size)})
         if page.next is None:
             return page
         items, seen = page.items, 0
         while page.next is not None and page.next > seen:
             seen = page.next
-            page = self._page(path, query | {"limit": str(_PAGE_SIZE), "offset": str(seen)})
+            page = self._page(path, query | {"limit": str(size), "offset": str(seen)})
             items += page.items
         return Page(items, page.total, None, b'{"items":[%s],"total":%d,"next":null}' % (b",".join(items), page.total))
 
@@ -127,10 +133,10 @@ class Hub:
                 return HubError(f"the hub at {self.url} wants a login first (HTTP {status})")
             if status in {502, 503, 504}:
                 return self._silent(f"HTTP {status} from a proxy in front of it")
-            return self._stranger(f"HTTP {status} for /api/v1{path}")
+            return self._stranger(f"HTTP {status} for {path}")
         if problem.code == "not_found":
             return HubError(
-                f"the hub at {self.url} has no /api/v1{path}; it is of another version than gpulse "
+                f"the hub at {self.url} has no {path}; it is of another version than gpulse "
                 f"{gpulse.__version__}: install the hub's version here"
             )
         return HubRefused(problem.code, problem.message, problem.detail)

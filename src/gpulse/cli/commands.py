@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import gpulse
-from gpulse.cli import agent, demo, doctor, free, gpus, logs, nodes, probe, service, token, up, who
+from gpulse.cli import agent, demo, doctor, export, free, gpus, logs, nodes, probe, service, token, up, who
 from gpulse.cli.options import HubCommand
 
 app = typer.Typer(
@@ -49,7 +49,7 @@ app.command(cls=HubCommand)(doctor.doctor)
 app.add_typer(token.app, name="token")
 
 # The commands that ask a running hub.
-for command in (nodes.nodes, gpus.gpus, who.who, free.free, logs.logs):
+for command in (nodes.nodes, gpus.gpus, who.who, free.free, logs.logs, export.export):
     app.command(cls=HubCommand)(command)
 
 # What runs for long, here and on nodes.

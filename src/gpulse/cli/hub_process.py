@@ -13,10 +13,10 @@ from gpulse.simulate.transport import Scene
 
 
 def run_hub(config: Config, sources: list[Source], scene: Scene | None = None) -> None:
+    hub = Hub(config, say)
     listener = listen(config.hub.host, config.hub.port)
     # The first line, for people and for scripts that wait for it.
-    typer.echo(url_of(listener, config.hub.base_path))
-    hub = Hub(config, say)
+    typer.echo(url_of(listener, config.web.base_path))
     # uvloop's loop costs half of asyncio's for thousands of connections.
     import uvloop
 

@@ -170,11 +170,12 @@ def _create_join(nodes: str, expires_at: float, replace: bool, settings: Config,
     with _opened(settings, data) as tokens:
         text = tokens.create_join(nodes, expires_at, replace)
     typer.echo(text)
-    address = f"http://HUB:{settings.hub.port}{settings.hub.base_path}"
+    address = f"http://HUB:{settings.hub.port}{settings.web.base_path}"
+    # Never the token itself: standard error goes into logs, and a line that has it into the history of a shell.
     typer.echo(
         f"Until {figures.clock(expires_at)} each node of {nodes} gets a token of its own by:\n"
-        f"  GPULSE_TOKEN={text} gpulse agent push --hub {address}\n"
-        "with the address of the hub as the nodes reach it.",
+        f"  gpulse agent push --hub {address} --token-file FILE\n"
+        "with the address of the hub as the nodes reach it, and a FILE with the token that only its owner can read.",
         err=True,
     )
 

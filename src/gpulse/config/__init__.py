@@ -14,6 +14,7 @@ from gpulse.config.sections import (
     Record,
     Ssh,
     Transport,
+    Web,
 )
 from gpulse.config.thresholds import Thresholds
 
@@ -31,5 +32,6 @@ __all__ = [
     "Ssh",
     "Thresholds",
     "Transport",
+    "Web",
     "load",
 ]

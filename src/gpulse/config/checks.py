@@ -16,6 +16,8 @@ from gpulse.config.sizes import size
 # Where a key stands, and what is wrong with it.
 Tell = Callable[[lines.Path, str], None]
 
+# Settings that stood elsewhere before.
+_MOVED = {("hub", "base_path"): "web.base_path"}
 _WORDS = {str: "text in quotes", bool: "true or false", int: "a whole number", float: "a number", Path: "a path"}
 
 
@@ -56,6 +58,8 @@ def _struct(value: object, kind: type[msgspec.Struct], path: lines.Path, folder:
     for key, item in value.items():
         if key in fields:
             given[key] = build(item, fields[key].type, (*path, key), folder, tell)
+        elif (*path, key) in _MOVED:
+            tell((*path, key), f"there is no such setting any more; it is called {_MOVED[*path, key]} now")
         else:
             tell((*path, key), unknown(key, fields))
     missing = [name for name, field in fields.items() if field.required and name not in value]

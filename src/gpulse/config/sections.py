@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
-from gpulse.config.kinds import Deadline, Interval, Port, Word
+from gpulse.config.kinds import Deadline, Interval, Origin, Port, Word
 from gpulse.config.thresholds import Thresholds
 
 # How the hub gets a node's snapshots.
@@ -23,9 +23,18 @@ class Hub(msgspec.Struct, frozen=True):
     host: Word = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65535, description="a port, 1 to 65535, or 0 for any free one")] = 7070
     data: Path = field(default_factory=lambda: Path("~/.local/share/gpulse").expanduser())
-    base_path: Annotated[str, Meta(pattern=r"^(/[\w.~-]+)*\Z", description='"" or a path such as "/gpulse"')] = ""
     interval_seconds: Interval = 1.0
     local: bool = True
+
+
+class Web(msgspec.Struct, frozen=True):
+    """[web]: what a site makes its own of the page, and where else the page may be."""
+
+    title: Word = "gpulse"
+    logo: Annotated[Path, Meta(description="the path of an .svg or .png file")] | None = None
+    custom_css: Path | None = None
+    base_path: Annotated[str, Meta(pattern=r"^(/[\w.~-]+)*\Z", description='"" or a path such as "/gpulse"')] = ""
+    origins: tuple[Origin, ...] = ()
 
 
 class Ssh(msgspec.Struct, frozen=True):
@@ -130,6 +139,7 @@ class Config(msgspec.Struct, frozen=True):
     """gpulse.toml."""
 
     hub: Hub = Hub()
+    web: Web = Web()
     ssh: Ssh = Ssh()
     nodes: tuple[Nodes, ...] = ()
     host_files: tuple[HostFileTable, ...] = ()

@@ -11,7 +11,7 @@ class Counters:
         self.bad_lines = 0
         # Lines of a time when the hub was away.
         self.late_lines = 0
-        # Agents that connected, and those that were not let in, by the code of their error.
+        # Agents that connected; and what nodes asked for or sent and was refused, by the code of the error.
         self.connects = 0
         self.refused: dict[str, int] = {}
         # What all ticks together took.

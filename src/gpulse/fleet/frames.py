@@ -23,15 +23,15 @@ from numpy.typing import NDArray
 
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.node import Node
-from gpulse.fleet.telling import gpu_id
+from gpulse.fleet.planes import WHOLE, as_bytes, as_words
 
 MAGIC = b"GPLS"
 VERSION = 1
 FULL, DELTA = 0, 1
-UNKNOWN_BYTE = 255
-UNKNOWN_WORD = 65535
 _HEAD = struct.Struct("<4sBBHL")
 _encode = msgspec.json.Encoder().encode
+# More on one node are not named.
+_MOST_MODELS = 64
 
 
 class Frames:
@@ -47,6 +47,7 @@ class Frames:
         self._described = b""
         self._people: list[str] = []
         self._people_told = 1
+        self._numbering = 0
         self._generation = -1
         self._full: bytes | None = None
         self._delta: bytes | None = None
@@ -63,7 +64,9 @@ class Frames:
         self._generation = fleet.generation
         self._full = self._delta = None
         self._head = {"generation": fleet.generation, "time": round(wall_time, 3), "summary": fleet.summary()}
-        self._difference = None if new_layout else self._planes - before
+        numbering = fleet.people_names.numbering
+        self._difference = None if new_layout or numbering != self._numbering else self._planes - before
+        self._numbering = numbering
         self._base = base
         # As of this step, as the planes are: names that come before the next one belong to that.
         self._people = list(fleet.people_names.names)
@@ -108,17 +111,21 @@ class Frames:
             if node.described is None:
                 node.described = self._describe_node(node)
             pieces.append(node.described)
-        models = _encode(list(fleet.model_numbers))
-        self._described = b'{"models":%b,"nodes":[%b]}' % (models, b",".join(pieces))
+        fleet.models.keep(set().union(*(fleet.known(name).models for name in fleet.names())))
+        self._described = b'{"models":%b,"nodes":[%b]}' % (_encode(fleet.models.names), b",".join(pieces))
 
     def _describe_node(self, node: Node) -> bytes:
         place = node.place
+        models = self._fleet.models
+        numbers: dict[str, int] = {}
         gpus = []
-        for gpu in node.gpus:
-            model = self._fleet.model(gpu.name)
-            number = self._fleet.model_number(model) if model else None
-            identity = (gpu_id(node, gpu), gpu.index, number)
-            gpus.append((*identity, gpu.memory_total_bytes, gpu.power_limit_watts, gpu.parent_uuid))
+        for identity, gpu in zip(node.ids, node.gpus, strict=True):
+            model = models.short(gpu.name)
+            if model and model not in numbers and len(numbers) < _MOST_MODELS:
+                numbers[model] = models.number(model)
+            number = numbers.get(model) if model else None
+            gpus.append((identity, gpu.index, number, gpu.memory_total_bytes, gpu.power_limit_watts, gpu.parent_uuid))
+        node.models = tuple(numbers)
         display_name = place.display_name or place.name
         described = {"name": place.name, "display_name": display_name, "group": place.group, "rack": place.rack}
         return _encode({**described, "gpus": gpus})
@@ -131,23 +138,14 @@ class Frames:
             memory = gpus.hot["memory_used_bytes"][order] / gpus.memory_total[order]
         planes = [
             gpus.state[order],
-            _bytes(gpus.hot["utilization_ratio"][order] * 200),
-            _bytes(memory * 200),
-            _bytes(gpus.hot["temperature_celsius"][order]),
-            _words(gpus.hot["power_watts"][order]),
+            as_bytes(gpus.hot["utilization_ratio"][order] * WHOLE),
+            as_bytes(memory * WHOLE),
+            as_bytes(gpus.hot["temperature_celsius"][order]),
+            as_words(gpus.hot["power_watts"][order]).view(np.uint8),
             gpus.person[order].astype("<u2").view(np.uint8),
             self._fleet.node_columns.state[self._node_order],
         ]
         return np.concatenate(planes)
-
-
-def _bytes(values: NDArray[np.float32]) -> NDArray[np.uint8]:
-    return np.where(np.isnan(values), UNKNOWN_BYTE, np.clip(np.nan_to_num(values), 0, 254)).astype(np.uint8)
-
-
-def _words(values: NDArray[np.float32]) -> NDArray[np.uint8]:
-    known = np.where(np.isnan(values), UNKNOWN_WORD, np.clip(np.nan_to_num(values), 0, 65534))
-    return known.astype("<u2").view(np.uint8)
 
 
 def _frame(kind: int, head: dict[str, Any], layout: bytes, planes: NDArray[np.uint8]) -> bytes:

@@ -4,13 +4,12 @@ import msgspec
 
 from gpulse.errors import BadLine
 from gpulse.fleet.model import Snapshot
-from gpulse.fleet.updates import Arrival
+from gpulse.fleet.updates import UPDATE, Arrival
 from gpulse.fleet.weight import check_weight
 from gpulse_probe.schema import SCHEMA
 
 _decode_snapshot = msgspec.json.Decoder(Snapshot).decode
 _decode_arrival = msgspec.json.Decoder(Arrival).decode
-_UPDATE = b'{"update":'
 
 
 class Late:
@@ -27,7 +26,7 @@ class Late:
         """Count a line in; BadLine where it is none of this node's, or an update of a Snapshot that never came."""
         check_weight(data)
         try:
-            time = self._update(data) if data.startswith(_UPDATE) else self._whole(data)
+            time = self._update(data) if data.startswith(UPDATE) else self._whole(data)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise BadLine(str(error)) from None
         self.lines += 1

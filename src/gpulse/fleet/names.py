@@ -7,7 +7,7 @@ from collections.abc import Mapping
 _NOISE = re.compile(r"\b(NVIDIA|AMD|Intel|GeForce|Tesla|Quadro|Radeon|Corporation|Generation)\b|\(R\)|\(TM\)")
 _FORM = re.compile(r"[- ](SXM\d?|PCIE|PCIe|HBM\d\w*|NVL|OAM)\b")
 _SIZE = re.compile(r"[- ]?(\d+) ?GB\b")
-_DIGITS = re.compile(r"(\d+)")
+_DIGITS = re.compile(r"([0-9]+)")
 
 
 def short_model(name: str, settings: Mapping[str, str] | None = None) -> str:
@@ -22,5 +22,10 @@ def short_model(name: str, settings: Mapping[str, str] | None = None) -> str:
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:
-    """A key that sorts gpu2 before gpu10."""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in _DIGITS.split(name) if part]
+    """A key that sorts gpu2 before gpu10; any text has one."""
+    # Split by its digits, every second part is a number. The longer is the larger; int() refuses what is very long.
+    return [
+        (0, len(digits := part.lstrip("0")), digits) if place % 2 else (1, 0, part)
+        for place, part in enumerate(_DIGITS.split(name))
+        if part
+    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from struct import Struct
 from typing import Any, TypeVar
 
@@ -20,6 +20,8 @@ from gpulse.fleet.views import LogEntry
 MOST_GPUS = 512
 MOST_PROCESSES = 8192
 LOG_ENTRIES = 200
+# Of a model's name, and of a UUID.
+LONGEST_NAME = 256
 Record = TypeVar("Record", Gpu, GpuUse)
 
 
@@ -44,10 +46,19 @@ class Node:
         self.start = 0
         self.count = 0
         self.packing = Struct("0f")
-        self.uuids: list[str | None] = []
+        self.ids: list[str] = []
+        # Whether another node has the UUID of one of them, and those others that were told of.
+        self.contested = False
+        self.rivals: set[str] = set()
+        # The people on its GPUs that have a number; how many of them no node had before, less one every few seconds.
+        self.people: frozenset[str] = frozenset()
+        self.newcomers = 0.0
+        self.newcomers_at = 0.0
         self.layout_facts: list[tuple[object, ...]] = []
         # Its piece of the layout in live frames; None: to be made anew.
         self.described: bytes | None = None
+        # The models that are named in it.
+        self.models: Collection[str] = ()
         # The hot figures that were not as in the Snapshot at the last line.
         self.moved: tuple[str, ...] = ()
         # Whether its last update told of a card's health.
@@ -73,6 +84,8 @@ class Node:
             raise BadLine(f"{len(gpus)} GPUs and {len(processes)} processes on one node are not believed")
         if snapshot.seq is None or snapshot.time is None:
             raise BadLine("a snapshot without seq or time")
+        for gpu in gpus:
+            _bound(gpu)
         if self.snapshot is not None:
             # Most are never asked for: made when somebody does.
             self._before_snapshot = self._past()
@@ -148,6 +161,15 @@ class Node:
         message = f"the node sent nonsense: {what}"[:1000]
         if not self.log or self.log[-1].message != message:
             self.log.append(LogEntry(time=round(self.time, 3), message=message))
+
+
+def _bound(gpu: Gpu) -> None:
+    """Names and ids are told to everybody who watches."""
+    if gpu.name is not None and len(gpu.name) > LONGEST_NAME:
+        gpu.name = gpu.name[:LONGEST_NAME]
+    for uuid in (gpu.uuid, gpu.parent_uuid):
+        if uuid is not None and len(uuid) > LONGEST_NAME:
+            raise BadLine(f"a UUID of {len(uuid):,} characters is not believed")
 
 
 def _with(record: Record, columns: dict[str, Any], place: int) -> Record:

@@ -43,11 +43,6 @@ _GPU_RATES = (
 )
 
 
-def gpu_id(node: Node, gpu: Gpu) -> str:
-    """The UUID; a card that has told none is known by its place."""
-    return gpu.uuid or f"{node.place.name}/{gpu.index}"
-
-
 def node_view(fleet: Fleet, node: Node, detail: bool) -> NodeView:
     place = node.place
     code = int(fleet.node_columns.state[node.slot])
@@ -98,7 +93,7 @@ def gpu_views(fleet: Fleet, node: Node, earlier: Earlier | None) -> list[GpuView
         view = GpuView(
             *msgspec.structs.astuple(gpu),
             node=node.place.name,
-            id=gpu_id(node, gpu),
+            id=node.ids[place],
             state=GPU_STATES[states[place]] if counted else _state_of_parent(fleet, node),
             model=fleet.model(gpu.name),
             counted=counted,

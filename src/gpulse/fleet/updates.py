@@ -18,6 +18,9 @@ from msgspec.json import Decoder
 from gpulse.fleet.model import Host, Report
 from gpulse_probe.schema import RECORDS
 
+# How its text begins, and that of no Snapshot.
+UPDATE = b'{"update":'
+
 Column = list[Any]
 Figures = list[float | None] | UnsetType
 
@@ -69,7 +72,7 @@ def _decoders(record: str) -> dict[str, Decoder[Column]]:
     return {
         field.name: Decoder(GenericAlias(list, (_TYPES[field.type],)))
         for field in RECORDS[record]
-        if field.type in _TYPES
+        if field.kind not in ("fact", "part") and field.type in _TYPES
     }
 
 

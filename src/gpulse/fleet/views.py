@@ -33,7 +33,7 @@ class GpuView(Gpu, omit_defaults=True, kw_only=True):
     """A GPU or MIG instance with its state, and who is on it."""
 
     node: str
-    # Unique in the fleet and stable: the UUID, or node/index where the card has told none.
+    # Unique in the fleet and stable: the UUID, or node/index where the card has told none or that of another.
     id: str
     state: GpuState
     # Short for people: "H100 80G".

@@ -1,6 +1,7 @@
 """What a line may weigh before it is decoded: a record of two bytes on the wire takes hundreds in memory."""
 
 from gpulse.errors import BadLine
+from gpulse.fleet.updates import UPDATE
 
 # A text with no more bytes than this cannot hold too much of anything.
 _LIGHT = 64 * 1024
@@ -10,7 +11,6 @@ _MOST_RECORDS = 20_000
 _MOST_NAMES = 20_000
 # Of a GPU or process; most have one, lists of texts have some.
 _MOST_VALUES = 100
-_UPDATE = b'{"update":'
 
 
 def check_weight(line: bytes) -> None:
@@ -21,7 +21,7 @@ def check_weight(line: bytes) -> None:
     records = line.count(b"{")
     if records > _MOST_RECORDS:
         raise BadLine(f"{records:,} records in one line are not believed; at most {_MOST_RECORDS:,} are read")
-    if line.startswith(_UPDATE):
+    if line.startswith(UPDATE):
         names = line.count(b":")
         if names > _MOST_NAMES:
             raise BadLine(f"{names:,} names in an update are not believed; at most {_MOST_NAMES:,} are read")

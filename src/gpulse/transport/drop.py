@@ -87,6 +87,7 @@ class DropFolder:
         self._wall = wall
         self._files: dict[str, _File] = {}
         self._trouble = ""
+        self._left_out = False
         self._sentences: list[str] = []
 
     async def run(self) -> None:
@@ -99,7 +100,8 @@ class DropFolder:
     async def look(self) -> None:
         """Take what has changed. It returns when the folder has answered, however long that takes."""
         try:
-            marks = await self._in_thread(partial(folder.scan, self._path, self._overdue()))
+            listing = await self._in_thread(partial(folder.scan, self._path, self._files.keys(), self._overdue()))
+            marks = listing.marks
             changed = [name for name, mark in marks.items() if self._is_new(name, mark)]
             for start in range(0, len(changed), _BATCH):
                 names = changed[start : start + _BATCH]
@@ -110,6 +112,7 @@ class DropFolder:
             self._set_trouble(f"the folder {self._path} cannot be read: {problem.strerror or problem}")
             return
         self._set_trouble("")
+        self._set_left_out(listing.left_out)
         now = self._clock()
         for name, file in list(self._files.items()):
             if name in marks:
@@ -269,6 +272,14 @@ class DropFolder:
             self._problem(words)
         elif before:
             self._problem(f"the folder {self._path} can be read again")
+
+    def _set_left_out(self, count: int) -> None:
+        if count and not self._left_out:
+            self._problem(
+                f"the folder {self._path} has {count} files more than the {folder.MOST_FILES} that are taken;"
+                " remove those of nodes that are no more, or see who writes them"
+            )
+        self._left_out = count > 0
 
     def _tell(self, name: str, file: _File, trouble: str) -> None:
         """Once, and again when it is another."""

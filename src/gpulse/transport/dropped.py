@@ -5,10 +5,12 @@ from pathlib import Path
 
 import msgspec
 
+from gpulse.config.hosts import is_host
 from gpulse.errors import BadLine
 from gpulse.fleet import gpustat
 from gpulse.transport import folder
 from gpulse.transport.folder import Content, Mark
+from gpulse.transport.snapshot_head import read_head
 
 
 class Dropped(msgspec.Struct, frozen=True):
@@ -27,20 +29,6 @@ class Dropped(msgspec.Struct, frozen=True):
     unfinished: bool = False
 
 
-class _Probe(msgspec.Struct):
-    interval_seconds: float | None = None
-
-
-class _Head(msgspec.Struct):
-    schema: int | None = None
-    node: str | None = None
-    boot_id: str | None = None
-    probe: _Probe | None = None
-
-
-_decode = msgspec.json.Decoder(_Head).decode
-
-
 def read(path: Path, names: Collection[str]) -> list[Dropped]:
     """These files of the folder; those that are gone are left out. It blocks."""
     return [parsed(content) for content in folder.read(path, names)]
@@ -48,10 +36,13 @@ def read(path: Path, names: Collection[str]) -> list[Dropped]:
 
 def parsed(content: Content) -> Dropped:
     seen = Dropped(content.name, content.mark, content.written_at)
+    if not is_host(content.name):
+        words = f"{content.name!r:.100} is no name of a node; call the file by its node's name, such as gpu01"
+        return msgspec.structs.replace(seen, trouble=f"{words}{folder.ENDING}")
     if content.trouble:
         return msgspec.structs.replace(seen, trouble=content.trouble, unfinished=content.passing)
     try:
-        head = _decode(content.data)
+        head = read_head(content.data)
     except msgspec.ValidationError as problem:
         return msgspec.structs.replace(seen, trouble=f"it is no snapshot: {problem}")
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
@@ -72,6 +63,6 @@ def parsed(content: Content) -> Dropped:
     return msgspec.structs.replace(
         seen,
         line=content.data,
-        interval_seconds=head.probe.interval_seconds if head.probe else None,
+        interval_seconds=head.interval_seconds,
         boot_id=head.boot_id,
     )

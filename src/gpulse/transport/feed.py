@@ -3,12 +3,9 @@
 import asyncio
 
 from gpulse.errors import BadLine, NodeLost
+from gpulse.transport.limits import MOST_BAD_LINES, MOST_BYTES_A_SECOND, MOST_LINES_A_SECOND
 from gpulse.transport.sink import Sink
 
-MOST_BAD_LINES = 5
-MOST_LINES_A_SECOND = 50
-# A line of a very large node is some 100 kB.
-MOST_BYTES_A_SECOND = 8 << 20
 MOST_MESSAGES = 200
 LONGEST_MESSAGE = 2000
 

@@ -10,6 +10,8 @@ import msgspec
 
 ENDING = ".json"
 LARGEST_FILE = 1 << 20
+# Each is a node, which the hub and every page keep in memory.
+MOST_FILES = 20_000
 
 # What tells that a file is another than before.
 Mark = tuple[int, int, int]
@@ -29,17 +31,30 @@ class Content(msgspec.Struct, frozen=True):
     passing: bool = False
 
 
-def scan(folder: Path, overdue: Collection[str]) -> dict[str, Mark]:
-    """The marks of all files by node. Hidden files are somebody's who is still writing.
+class Listing(msgspec.Struct, frozen=True):
+    """The marks of files by node, and how many files more there are than MOST_FILES."""
 
+    marks: dict[str, Mark]
+    left_out: int
+
+
+def scan(folder: Path, known: Collection[str], overdue: Collection[str]) -> Listing:
+    """Which files there are. Hidden files are somebody's who is still writing.
+
+    `known`: those seen before, which never give way to others.
     `overdue`: those that should have changed by now. A network file system may tell for a minute what it knew before;
     when a file is opened it asks its server.
     """
     marks: dict[str, Mark] = {}
+    room = MOST_FILES - len(known)
+    left_out = 0
     with os.scandir(folder) as entries:
         for entry in entries:
             name = entry.name.removesuffix(ENDING)
             if name == entry.name or not name or name.startswith(".") or not name.isprintable():
+                continue
+            if name not in known and room <= 0:
+                left_out += 1
                 continue
             try:
                 state = entry.stat(follow_symlinks=False)
@@ -49,9 +64,11 @@ def scan(folder: Path, overdue: Collection[str]) -> dict[str, Mark]:
             except OSError:
                 # One bad file must not hide the others: what is wrong with it is told when it is read.
                 marks[name] = _UNKNOWN
-                continue
-            if stat.S_ISREG(state.st_mode):
+            else:
+                if not stat.S_ISREG(state.st_mode):
+                    continue
                 marks[name] = _mark(state)
+            room -= name not in known
     for name in overdue:
         if name in marks:
             with suppress(OSError):
@@ -61,7 +78,7 @@ def scan(folder: Path, overdue: Collection[str]) -> dict[str, Mark]:
                     marks[name] = _mark(os.fstat(descriptor))
                 finally:
                     os.close(descriptor)
-    return marks
+    return Listing(marks, left_out)
 
 
 def read(folder: Path, names: Collection[str]) -> list[Content]:

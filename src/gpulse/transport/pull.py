@@ -10,7 +10,10 @@ import httpx
 import msgspec
 
 from gpulse.errors import NodeLost
+from gpulse.fleet.updates import UPDATE
 from gpulse.transport.feed import Feed
+from gpulse.transport.limits import LONGEST_INTERVAL_SECONDS
+from gpulse.transport.snapshot_head import read_head
 
 # The first answer may have to wait until the agent has read its cards.
 FIRST_SECONDS = 30.0
@@ -19,9 +22,7 @@ ANSWER_SECONDS = 8.0
 LARGEST_ANSWER = 4 << 20
 # As many intervals of the agent's own may pass in silence.
 _SILENCE_INTERVALS = 5.0
-_LONGEST_INTERVAL_SECONDS = 3600.0
 _LINES = "application/x-ndjson"
-_UPDATE = b'{"update":'
 _START_ONE = "start one there: gpulse agent serve --host ADDRESS --token-file FILE"
 _ANOTHER = "see that host and port are those of its gpulse agent"
 
@@ -44,20 +45,6 @@ class PullTarget(msgspec.Struct, frozen=True):
     def url(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
-
-
-class _Probe(msgspec.Struct):
-    interval_seconds: float | None = None
-
-
-class _Head(msgspec.Struct):
-    """What a full Snapshot says of its node and its pace."""
-
-    node: str | None = None
-    probe: _Probe | None = None
-
-
-_decode_head = msgspec.json.Decoder(_Head).decode
 
 
 class Pull:
@@ -123,7 +110,7 @@ class _Asking:
             raise _lost(self._target, problem) from problem
         self._answered = True
         for line in body.splitlines():
-            if not line.startswith(_UPDATE):
+            if not line.startswith(UPDATE):
                 self._look_at(line)
             self._feed.line(line)
 
@@ -155,14 +142,14 @@ class _Asking:
     def _look_at(self, line: bytes) -> None:
         """A Snapshot tells by which name the agent goes, and how often it has something new."""
         try:
-            head = _decode_head(line)
+            head = read_head(line)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             # The feed says what is wrong with it.
             return
         if head.node and head.node != self._target.name:
             self._feed.log(f"its agent calls itself {head.node:.100}")
-        if head.probe and head.probe.interval_seconds:
-            self._feed.allow_silence(_SILENCE_INTERVALS * min(head.probe.interval_seconds, _LONGEST_INTERVAL_SECONDS))
+        if head.interval_seconds:
+            self._feed.allow_silence(_SILENCE_INTERVALS * min(head.interval_seconds, LONGEST_INTERVAL_SECONDS))
 
 
 def _late(target: PullTarget, seconds: float) -> NodeLost:

@@ -8,23 +8,31 @@ import msgspec
 from gpulse.errors import BadLine
 from gpulse.fleet.counters import Counters
 from gpulse.fleet.late import Late
+from gpulse.fleet.updates import UPDATE
+from gpulse.transport.limits import (
+    LONGEST_INTERVAL_SECONDS,
+    MOST_BAD_LINES,
+    SHORTEST_INTERVAL_SECONDS,
+    TOO_MUCH_WORDS,
+    Budget,
+)
 from gpulse.transport.sink import Sink
+from gpulse.transport.snapshot_head import read_head
 
-REVOKED, OTHER_NODE, TAKEN_OVER, MALFORMED, TOO_MUCH, OTHER_WAY, SILENT = 4401, 4403, 4409, 4400, 4429, 4409, 4408
-MOST_BAD_LINES = 5
-MOST_LINES_A_SECOND = 50
-MOST_BYTES_A_SECOND = 8 << 20
+MALFORMED, REVOKED, OTHER_NODE, SILENT, TAKEN_OVER, OTHER_WAY, TOO_MUCH = 4400, 4401, 4403, 4408, 4409, 4410, 4429
 SILENCE_SECONDS = 10.0
 SILENCE_INTERVALS = 5.0
 ALIVE_SECONDS = 3.0
 ALIVE_INTERVALS = 3.0
-_UPDATE = b'{"update":'
 
 
 class Line(Protocol):
-    """The hub's end of the connection."""
+    """The hub's end of a connection."""
 
-    def close(self, code: int, reason: str) -> None: ...
+    def send(self, text: str) -> None: ...
+
+    def close(self, code: int, reason: str) -> None:
+        """End it with words."""
 
 
 class Token(Protocol):
@@ -37,26 +45,12 @@ class Token(Protocol):
     def node(self) -> str: ...
 
 
-class _Probe(msgspec.Struct):
-    interval_seconds: float | None = None
-
-
-class _Head(msgspec.Struct):
-    """What a full Snapshot says of its node and its pace."""
-
-    node: str | None = None
-    probe: _Probe | None = None
-
-
-_decode_head = msgspec.json.Decoder(_Head).decode
-
-
 def checked_head(name: str, data: bytes) -> float | None:
     """The interval a full Snapshot tells; BadLine where it is none, OtherNode where it is of another node."""
-    if data.startswith(_UPDATE):
+    if data.startswith(UPDATE):
         raise BadLine("it is an update, and no full snapshot came before it")
     try:
-        head = _decode_head(data)
+        head = read_head(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BadLine(str(error)) from None
     if head.node is None:
@@ -66,7 +60,7 @@ def checked_head(name: str, data: bytes) -> float | None:
             f"the token is that of {name} and the snapshot says it is {head.node!r:.100}; start the agent with"
             f" --node {name}, or make a token for the other name"
         )
-    return head.probe.interval_seconds if head.probe else None
+    return head.interval_seconds
 
 
 class OtherNode(BadLine):
@@ -79,16 +73,15 @@ class Connection:
     __slots__ = (
         "_bad",
         "_begun",
-        "_bytes",
+        "_budget",
         "_counters",
         "_ended",
         "_gone",
+        "_heard",
         "_interval",
         "_late",
         "_late_told",
         "_line",
-        "_lines",
-        "_most_lines",
         "_silent",
         "_sink",
         "instance",
@@ -105,6 +98,7 @@ class Connection:
         line: Line,
         sink: Sink,
         counters: Counters,
+        budget: Budget,
         gone: Callable[["Connection", str], None],
     ):
         self.token = token
@@ -114,17 +108,16 @@ class Connection:
         self._line = line
         self._sink = sink
         self._counters = counters
+        self._budget = budget
         self._gone = gone
         self._begun = False
         self._ended = False
         self._bad = 0
         # In this second.
-        self._lines = 0
-        self._bytes = 0
+        self._heard = False
         # Seconds without a line.
         self._silent = 0
         self._interval = 1.0
-        self._most_lines = float(MOST_LINES_A_SECOND)
         self._late: Late | None = None
         self._late_told = 0
 
@@ -136,13 +129,13 @@ class Connection:
         """A live line."""
         if self._ended:
             return
-        self._lines += 1
-        self._bytes += len(data)
-        if self._lines > self._most_lines or self._bytes > MOST_BYTES_A_SECOND:
-            self.refuse(TOO_MUCH, f"more than {self._most_lines:.0f} lines or {MOST_BYTES_A_SECOND >> 20} MB a second")
+        self._heard = True
+        whole = not data.startswith(UPDATE)
+        if not self._budget.spend(len(data), whole):
+            self.refuse(TOO_MUCH, TOO_MUCH_WORDS)
             return
         try:
-            if not self._begun or not data.startswith(_UPDATE):
+            if whole or not self._begun:
                 self._begin(data)
             self._sink.line(self.name, data)
         except OtherNode as problem:
@@ -158,25 +151,25 @@ class Connection:
     def _begin(self, data: bytes) -> None:
         """A full Snapshot: whose it is, and how often its node will tell."""
         try:
-            self._interval = min(max(checked_head(self.name, data) or 1.0, 0.05), 3600.0)
+            told = checked_head(self.name, data) or 1.0
         except BadLine:
             self._counters.bad_lines += 1
             raise
-        # After a stall all lines of that time come at once, and are no flood.
-        self._most_lines = MOST_LINES_A_SECOND + SILENCE_SECONDS / self._interval
+        self._interval = min(max(told, SHORTEST_INTERVAL_SECONDS), LONGEST_INTERVAL_SECONDS)
+        self._budget.pace(self._interval)
         self._begun = True
 
     def text(self, data: bytes) -> None:
         """A late line."""
         if self._ended:
             return
-        self._lines += 1
-        self._bytes += len(data)
+        self._heard = True
+        if not self._budget.spend(len(data), not data.startswith(UPDATE)):
+            self.refuse(TOO_MUCH, TOO_MUCH_WORDS)
+            return
         if self._late is None:
             self._late = Late(self.name)
         try:
-            if self._lines > self._most_lines or self._bytes > MOST_BYTES_A_SECOND:
-                raise BadLine("too much of it at once")
             self._late.take(data)
         except BadLine as problem:
             self._counters.bad_lines += 1
@@ -186,8 +179,8 @@ class Connection:
 
     def second(self) -> None:
         """A second has passed."""
-        self._silent = 0 if self._lines else self._silent + 1
-        self._lines = self._bytes = 0
+        self._silent = 0 if self._heard else self._silent + 1
+        self._heard = False
         if self._late is not None:
             self._tell_late(self._late)
         if self._silent > max(SILENCE_SECONDS, SILENCE_INTERVALS * self._interval):

@@ -6,6 +6,7 @@ from collections import namedtuple
 
 from gpulse_probe.block_devices import BlockDevices
 from gpulse_probe.network_mounts import NetworkMounts
+from gpulse_probe.shortening import bounded
 
 SLOW_SECONDS = 10.0
 MOST_DISKS = 64
@@ -103,8 +104,9 @@ class Disks:
 
     def _describe(self, mount, devices):
         disk = {
-            "mount": readable(os.fsencode(mount.path)),
-            "device": readable(os.fsencode(mount.source)),
+            # People may mount what they like, wherever they like.
+            "mount": bounded(readable(os.fsencode(mount.path))),
+            "device": bounded(readable(os.fsencode(mount.source))),
             "filesystem": mount.filesystem,
         }
         kind = "network" if is_network(mount.filesystem) else devices.kind(mount.number, mount.source)

@@ -14,6 +14,7 @@ from gpulse_probe.proc_pid import (
     parse_uid,
     printable,
 )
+from gpulse_probe.shortening import fitted
 from gpulse_probe.survivors import Survivors
 
 _REFRESH_SECONDS = 30.0
@@ -92,7 +93,7 @@ class Processes:
         self._add_children(now, records, gone)
         self._forget(now)
         _report_unreadable(report, hidden, foreign)
-        return records
+        return fitted(records, report)
 
     def _record(self, pid, now):
         """The record of a process that can be read, or None and whether the kernel has it."""

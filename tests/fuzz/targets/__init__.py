@@ -20,6 +20,7 @@ TARGETS = (
     "ini_file",
     "late_lines",
     "live_query",
+    "node_names",
     "nvidia_smi",
     "pushed",
     "request",

@@ -1,6 +1,6 @@
 """What a hub, or whatever stands in its place, answers an agent that wants to connect."""
 
-from gpulse_probe import connection, tokens
+from gpulse_probe import connection, tokens, upgrade
 from gpulse_probe.connection import Lost
 from gpulse_probe.refusal import Refused, refused
 from gpulse_probe.websocket import BINARY, TEXT
@@ -17,6 +17,9 @@ SEEDS = [
     b"HTTP/1.1 3\xb2\r\n\r\n",
     b"HTTP/1.1 503 Busy\r\nRetry-After: \xb2\r\n\r\n",
     b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 5000,
+    # Found by people.
+    b'HTTP/1.1 101 x\r\n\r\n{"gpulse":"0.1","node":"x","spread_seconds":' + b"9" * 400 + b"}",
+    b'HTTP/1.1 101 x\r\n\r\n{"gpulse":"' + b"9" * 5000 + b'","node":"x"}',
 ]
 WORDS = ["Retry-After:", "\\xb2", "HTTP/1.1 ", "[[[[[[[[", '"spread_seconds":1e999', '"error":', "\\x0d\\x0a"]
 
@@ -37,6 +40,7 @@ def fuzz(data: bytes) -> None:
             assert str(lost)
         else:
             assert 0 <= hello["spread_seconds"] <= 600
+            upgrade.numbers(hello["version"])
     try:
         assert tokens._got(body).isascii()
     except tokens.NoToken as missing:

@@ -3,6 +3,7 @@
 from gpulse.auth.tokens import NodeToken
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.places import Place
+from gpulse.transport.limits import Budget
 from gpulse.transport.pushed import Connection
 from tests.fuzz.targets import fleet_lines
 
@@ -15,6 +16,9 @@ class _Line:
     def __init__(self) -> None:
         self.closed: list[tuple[int, str]] = []
 
+    def send(self, text: str) -> None:
+        raise AssertionError(f"nothing is to be said: {text}")
+
     def close(self, code: int, reason: str) -> None:
         self.closed.append((code, reason))
 
@@ -24,7 +28,9 @@ def fuzz(data: bytes) -> None:
     fleet.place(Place(name="x"))
     line, gone = _Line(), []
     token = NodeToken("0" * 12, "x")
-    connection = Connection(token, "0" * 16, "127.0.0.1", line, fleet, lambda _, reason: gone.append(reason))
+    connection = Connection(
+        token, "0" * 16, "127.0.0.1", line, fleet, fleet.counters, Budget(), lambda _, reason: gone.append(reason)
+    )
     for message in data.split(b"\n"):
         if message.startswith(b"T"):
             connection.text(message[1:])

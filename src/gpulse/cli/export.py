@@ -1,0 +1,105 @@
+"""gpulse export: the page with the data of this moment as a static site."""
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from gpulse.cli import figures
+from gpulse.cli.client import DEFAULT_HUB, Hub
+from gpulse.cli.up import read_config
+from gpulse.errors import GpulseError, HubSilent
+from gpulse.export import folder
+from gpulse.export.site import Moment, build
+
+_LEAST_SECONDS = 5.0
+# In full a node is some 20 kB: the hub shall not work on one answer for long.
+_NODES_AT_ONCE = 200
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - read from settings, not listened on
+
+
+class _Page(msgspec.Struct):
+    """The hub's config.json."""
+
+    title: str
+    logo: str | None = None
+    custom_css: bool = False
+
+
+def export(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder of the site; made if it is not there.", show_default=False)
+    ],
+    hub: Annotated[
+        str | None, typer.Option("--hub", metavar="URL", help=f"Address of the hub (default {DEFAULT_HUB}).")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", metavar="FILE", help="Ask the hub that these settings are of.")
+    ] = None,
+    every: Annotated[
+        str | None, typer.Option("--every", metavar="TIME", help="Again after each 30s, 5m or 1h, until Ctrl-C.")
+    ] = None,
+) -> None:
+    """Write the page as a static site, for any web server and for file://."""
+    if hub is not None and config is not None:
+        raise GpulseError("--hub and --config both name the hub; give one of them")
+    address = hub or (_address(config) if config is not None else os.environ.get("GPULSE_HUB") or DEFAULT_HUB)
+    asked = Hub(address)
+    if every is None:
+        _export(asked, directory)
+        return
+    seconds = figures.duration(every)
+    if seconds < _LEAST_SECONDS:
+        raise GpulseError(f"--every {every} is too often; allowed: {_LEAST_SECONDS:g}s or more")
+    _repeat(asked, directory, seconds)
+
+
+def _repeat(hub: Hub, directory: Path, seconds: float) -> None:
+    """Goes on whatever happens later: a hub comes back, a disk is emptied. The page says how old it is."""
+    due, told, done = time.monotonic(), "", False
+    while True:
+        try:
+            _export(hub, directory)
+            told, done = "", True
+        except GpulseError as trouble:
+            if not done and not isinstance(trouble, HubSilent):
+                raise
+            if str(trouble) != told:
+                typer.echo(f"gpulse: {trouble}; trying again every {seconds:g} s", err=True)
+            told = str(trouble)
+        due = max(due + seconds, time.monotonic())
+        time.sleep(due - time.monotonic())
+
+
+def _export(hub: Hub, directory: Path) -> None:
+    moment = _ask(hub)
+    folder.put(directory, lambda version: build(moment, version), moment.made)
+    # A person likes to know; cron would send it by mail.
+    if sys.stdout.isatty():
+        typer.echo(f"{directory / 'index.html'}: {figures.amount(len(moment.nodes), 'node', 'nodes')}")
+
+
+def _ask(hub: Hub) -> Moment:
+    page = hub.decode(hub.file("/config.json"), _Page)
+    return Moment(
+        title=page.title,
+        made=time.time(),
+        summary=hub.decode(hub.get("/summary"), msgspec.Raw),
+        nodes=hub.pages("/nodes", {"detail": "true"}, _NODES_AT_ONCE).items,
+        people=hub.pages("/users", {}).items,
+        logo=hub.file("/logo") if page.logo else None,
+        custom_css=hub.file("/custom.css") if page.custom_css else None,
+    )
+
+
+def _address(config: Path) -> str:
+    settings, _ = read_config(config)
+    if settings.hub.port == 0:
+        raise GpulseError(f"{config}: hub.port is 0, any free port; name the hub with --hub URL")
+    host = _EVERYWHERE.get(settings.hub.host, settings.hub.host)
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{settings.hub.port}{settings.web.base_path}"

@@ -1,0 +1,1 @@
+"""The page with the data of one moment as a static site."""

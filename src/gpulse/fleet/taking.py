@@ -1,0 +1,172 @@
+"""Takes over what a node's line says: into its records, and into the columns that states are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from operator import attrgetter
+from struct import Struct
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import UNSET
+
+from gpulse.errors import BadLine
+from gpulse.fleet import health, state
+from gpulse.fleet.columns import HOT, figures
+from gpulse.fleet.model import Gpu, Snapshot
+from gpulse.fleet.node import Node
+from gpulse.fleet.updates import UPDATE, Arrival, Hot
+from gpulse.fleet.weight import check_weight
+from gpulse_probe.schema import SCHEMA
+
+if TYPE_CHECKING:
+    from gpulse.fleet.fleet import Fleet
+
+# A node that is restarted finds its GPUs' ids as they were; a card is not put into another machine that fast.
+ABSENCE_SECONDS = 600.0
+_decode_snapshot = msgspec.json.Decoder(Snapshot).decode
+_decode_arrival = msgspec.json.Decoder(Arrival).decode
+_figures = attrgetter(*HOT)
+_NOTHING_HOT = Hot()
+
+
+def take(fleet: Fleet, node: Node, data: bytes) -> None:
+    """A Snapshot or an Update; BadLine where it is neither."""
+    check_weight(data)
+    try:
+        if data.startswith(UPDATE):
+            _apply(fleet, node, _decode_arrival(data), data)
+        else:
+            snapshot = _decode_snapshot(data)
+            if (snapshot.schema or 0) > SCHEMA:
+                raise BadLine(f"its probe speaks schema {snapshot.schema}, this hub {SCHEMA}: upgrade the hub")
+            node.replace(snapshot)
+            set_patience(fleet, node)
+            _take_over(fleet, node)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise BadLine(str(error)) from None
+    except RecursionError:
+        raise BadLine("it is nested too deeply") from None
+
+
+def set_patience(fleet: Fleet, node: Node) -> None:
+    """A node that can tell only every few seconds is not stale in between."""
+    probe = node.snapshot.probe if node.snapshot is not None else None
+    told = probe.interval_seconds if probe is not None and probe.interval_seconds else 0.0
+    interval = max(node.place.interval_seconds, min(told, 3600.0))
+    fleet.node_columns.patience[node.slot] = interval * fleet.settings.thresholds.stale_intervals
+
+
+def judge_health(fleet: Fleet, node: Node) -> None:
+    thresholds = fleet.settings.thresholds
+    fleet.gpu_columns.unhealthy[node.start : node.start + node.count] = [
+        not health.UNHEALTHY.isdisjoint(health.flags(gpu, thresholds, node.time)) for gpu in node.current_gpus()
+    ]
+
+
+def mark_reserved(fleet: Fleet, node: Node) -> None:
+    fleet.gpu_columns.reserved[node.start : node.start + node.count] = [
+        identity in fleet.reserved for identity in node.ids
+    ]
+
+
+def identify(fleet: Fleet, node: Node, start: int | None = None, robs: bool = True) -> None:
+    """Find the ids of its GPUs; `start`: where their slots began before, if not where they do now."""
+    claim = fleet.identities.claim(node, lambda other: not robs or _is_there(fleet, other))
+    node.contested = bool(claim.clashes)
+    for owner, uuid in claim.clashes.items():
+        _tell_clash(fleet, node, owner, uuid)
+    if claim.ids != node.ids:
+        fleet.recent.moved(node.start if start is None else start, node.ids, node.start, claim.ids)
+        node.ids = claim.ids
+        fleet.new_layout(node)
+        mark_reserved(fleet, node)
+    for other in claim.robbed:
+        identify(fleet, other, robs=False)
+
+
+def _is_there(fleet: Fleet, node: Node) -> bool:
+    nodes = fleet.node_columns
+    return bool(nodes.state[node.slot] == state.UP or fleet.clock() - nodes.last_line[node.slot] < ABSENCE_SECONDS)
+
+
+def _tell_clash(fleet: Fleet, node: Node, owner: Node, uuid: str) -> None:
+    """Once for two nodes, however often they change what they say."""
+    if owner.place.name in node.rivals:
+        return
+    node.rivals.add(owner.place.name)
+    fix = "list a machine under one name, or see which of the two is not what it says"
+    name, place = owner.place.name, node.place.name
+    fleet.log(place, f"{uuid} is told by {name} too, which had it first: here it goes by {place}/index; {fix}")
+    fleet.log(name, f"{uuid} is told by {place} too, and stays with {name}, which had it first; {fix}")
+
+
+def _apply(fleet: Fleet, node: Node, update: Arrival, line: bytes) -> None:
+    if update.update != node.seq:
+        raise BadLine("an update of another snapshot than the last")
+    hot = update.gpus or _NOTHING_HOT
+    told = [(field, values) for field, values in zip(HOT, _figures(hot), strict=True) if values is not UNSET]
+    # All of it is checked before any of it counts.
+    for field, values in told:
+        if len(values) != node.count:
+            raise BadLine(f"{len(values)} values of {field} for {node.count} GPUs")
+    node.apply(update, line)
+    moved = tuple([field for field, _ in told])
+    if moved != node.moved:
+        _put_back(fleet, node, set(node.moved).difference(moved))
+        node.moved = moved
+    for field, values in told:
+        fleet.gpu_columns.write(field, node.start, values, node.packing)
+    ill = _tells_of_health(hot)
+    if ill or node.ill:
+        node.ill = ill
+        judge_health(fleet, node)
+
+
+def _put_back(fleet: Fleet, node: Node, fields: Collection[str]) -> None:
+    """Figures that are as in the Snapshot again."""
+    for field in fields:
+        fleet.gpu_columns.write(field, node.start, [getattr(gpu, field) for gpu in node.gpus], node.packing)
+
+
+def _take_over(fleet: Fleet, node: Node) -> None:
+    columns = fleet.gpu_columns
+    gpus = node.gpus
+    start = node.start
+    if len(gpus) != node.count:
+        columns.give_back(node.start, node.count)
+        node.count = len(gpus)
+        node.packing = Struct(f"{node.count}f")
+        node.start = columns.take(node.count, node.slot) if node.count else 0
+    facts = [_described(gpu) for gpu in gpus]
+    if facts != node.layout_facts:
+        node.layout_facts = facts
+        fleet.new_layout(node)
+        identify(fleet, node, start)
+    elif node.contested:
+        identify(fleet, node)
+    slots = slice(node.start, node.start + node.count)
+    _put_back(fleet, node, HOT)
+    columns.memory_total[slots] = figures([gpu.memory_total_bytes for gpu in gpus])
+    parents = {gpu.parent_uuid for gpu in gpus if gpu.parent_uuid}
+    columns.counted[slots] = [not gpu.mig_enabled and (not gpu.uuid or gpu.uuid not in parents) for gpu in gpus]
+    # A display on the card holds nobody up; its memory still counts.
+    held = {use.uuid for use in node.uses if use.kinds != ["graphics"]}
+    columns.occupied[slots] = [gpu.uuid in held for gpu in gpus]
+    columns.person[slots] = fleet.people_names.take(node, fleet.clock())
+    judge_health(fleet, node)
+    mark_reserved(fleet, node)
+
+
+def _described(gpu: Gpu) -> tuple[object, ...]:
+    """What the layout of live frames says of a GPU."""
+    return (gpu.uuid, gpu.index, gpu.name, gpu.memory_total_bytes, gpu.power_limit_watts, gpu.parent_uuid)
+
+
+def _tells_of_health(hot: Hot) -> bool:
+    """Whether it has one of health.HEALTH_FIELDS."""
+    return (
+        hot.fault is not UNSET
+        or hot.remapped_rows_failed is not UNSET
+        or hot.ecc_uncorrected_volatile_total is not UNSET
+    )

@@ -1,0 +1,60 @@
+/** Asks the hub, or the exported data in its place. */
+import { exported, hubUrl, isExport } from "../hub";
+import { ApiError } from "./error";
+import { type Query, answer } from "./exported";
+import type { components } from "./types";
+
+export { ApiError };
+export type { Query };
+
+export type NodeView = components["schemas"]["NodeView"];
+export type GpuView = components["schemas"]["GpuView"];
+export type ProcessView = components["schemas"]["ProcessView"];
+export type PersonView = components["schemas"]["PersonView"];
+export type PersonUse = components["schemas"]["PersonUse"];
+export type Host = components["schemas"]["Host"];
+export type Summary = components["schemas"]["Summary"];
+export type HubView = components["schemas"]["HubView"];
+export type LogEntry = components["schemas"]["LogEntry"];
+export type NodePage = components["schemas"]["NodePage"];
+export type GpuPage = components["schemas"]["GpuPage"];
+export type PersonPage = components["schemas"]["PersonPage"];
+export type LogPage = components["schemas"]["LogPage"];
+
+/** Longer than this and the hub counts as gone. */
+const PATIENCE_MS = 15_000;
+
+/** The whole address of a path of the hub, as in "/api/v1/nodes"; works under any sub-path. */
+export function address(path: string, query: Query = {}): URL {
+  const url = new URL(hubUrl() + path.replace(/^\//, ""), document.baseURI);
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== null && value !== undefined && value !== "") url.searchParams.set(name, String(value));
+  }
+  return url;
+}
+
+/** `get<NodeView>("/api/v1/nodes/gpu07")`. Throws ApiError, or what aborted `signal`. */
+export async function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+  if (isExport()) return answer(exported(), path, query) as T;
+  const patience = AbortSignal.timeout(PATIENCE_MS);
+  let response: Response;
+  try {
+    response = await fetch(address(path, query), { signal: signal ? AbortSignal.any([signal, patience]) : patience });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new ApiError(0, "no_answer", "the hub does not answer", error instanceof Error ? error.message : null);
+  }
+  if (!response.ok) throw await refusal(response);
+  return (await response.json()) as T;
+}
+
+async function refusal(response: Response): Promise<ApiError> {
+  const text = await response.text();
+  try {
+    const { error } = JSON.parse(text) as components["schemas"]["ErrorAnswer"];
+    return new ApiError(response.status, error.code, error.message, error.detail ?? null);
+  } catch {
+    // A proxy in between may answer in its own words.
+    return new ApiError(response.status, "not_the_hub", `${response.status} ${response.statusText}`.trim());
+  }
+}

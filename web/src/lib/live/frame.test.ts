@@ -1,0 +1,76 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { beforeAll, expect, test } from "vitest";
+import { GPU_STATES, NODE_STATES } from "../state";
+import { type Frame, FrameError, UNKNOWN_BYTE, decode } from "./frame";
+
+interface Told {
+  frame: string;
+  states: string[];
+  utilization: (number | null)[];
+  power: (number | null)[];
+  people: string[][];
+  nodes: string[];
+}
+
+let told: Told[];
+const bytes = (at: number): ArrayBuffer => Uint8Array.from(Buffer.from(told[at].frame, "base64")).buffer;
+
+beforeAll(() => {
+  const root = new URL("../../../../", import.meta.url).pathname;
+  const own = `${root}.venv/bin/python`;
+  const python = process.env.PYTHON ?? (existsSync(own) ? own : "python3");
+  const program = ["-m", "tests.fleet.frames_for_page"];
+  told = JSON.parse(execFileSync(python, program, { cwd: root, encoding: "utf8" })) as Told[];
+}, 60_000);
+
+function says(frame: Frame, what: Told): void {
+  expect([...frame.state].map((state) => GPU_STATES[state])).toEqual(what.states);
+  const shares = [...frame.utilization].map((value) => (value === UNKNOWN_BYTE ? null : value / 200));
+  expect(shares).toEqual(what.utilization);
+  expect([...frame.power]).toEqual(what.power);
+  expect([...frame.person].map((number) => frame.people[number])).toEqual(what.people.map((people) => people[0] ?? ""));
+  expect([...frame.nodeState].map((state) => NODE_STATES[state])).toEqual(what.nodes);
+}
+
+test("a full frame has layout and figures", async () => {
+  const frame = await decode(bytes(0), null);
+  expect(frame.layout.nodes.map((node) => [node.name, node.display_name, node.group, node.rack])).toEqual([
+    ["n2", "n2", "lab", "r1"],
+    ["n10", "Ten", null, null],
+    ["n11", "n11", null, null],
+  ]);
+  expect(frame.layout.models).toEqual(["H100 80G"]);
+  expect(frame.layout.nodes[0].gpus[0].slice(0, 4)).toEqual(["A", 0, 0, 80 * 2 ** 30]);
+  expect([frame.gpuCount, frame.nodeCount, frame.time]).toEqual([3, 3, 1000.5]);
+  expect(frame.memory[0]).toBe(100);
+  expect(frame.temperature[0]).toBe(40);
+  expect(frame.summary.gpus).toBe(3);
+  says(frame, told[0]);
+});
+
+test("deltas add up, with people who come", async () => {
+  const first = await decode(bytes(0), null);
+  const second = await decode(bytes(1), first);
+  says(second, told[1]);
+  const third = await decode(bytes(2), second);
+  says(third, told[2]);
+  expect(third.people).toContain("carol");
+  expect(third.layout).toBe(first.layout);
+  // Nobody's figures change behind their back.
+  says(first, told[0]);
+});
+
+test("a delta without the frame before it is refused", async () => {
+  await expect(decode(bytes(1), null)).rejects.toThrow(FrameError);
+  const first = await decode(bytes(0), null);
+  await expect(decode(bytes(2), first)).rejects.toThrow(/builds on/);
+});
+
+test("what is no frame is refused", async () => {
+  await expect(decode(new ArrayBuffer(3), null)).rejects.toThrow(FrameError);
+  await expect(decode(new TextEncoder().encode("GET / HTTP/1.1\r\n\r\n").buffer, null)).rejects.toThrow(FrameError);
+  const newer = bytes(0);
+  new Uint8Array(newer)[4] = 9;
+  await expect(decode(newer, null)).rejects.toThrow(/version 9/);
+});

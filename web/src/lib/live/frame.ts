@@ -1,0 +1,138 @@
+/** Decodes the hub's binary live frames; docs/api.md describes them. */
+import type { Summary } from "../api/api";
+
+/** [id, index, number of its model, memory in bytes, power limit in watts, UUID of the card it is a part of] */
+export type LayoutGpu = [string, number | null, number | null, number | null, number | null, string | null];
+
+export interface LayoutNode {
+  name: string;
+  display_name: string;
+  group: string | null;
+  rack: string | null;
+  gpus: LayoutGpu[];
+}
+
+/** Which nodes and GPUs there are. The same object until it changes. */
+export interface Layout {
+  models: string[];
+  nodes: LayoutNode[];
+}
+
+/** The hot figures of all GPUs, one array each, in the order of the layout. */
+export interface Frame {
+  generation: number;
+  /** Seconds since 1970 by the hub's clock. */
+  time: number;
+  summary: Summary;
+  /** Names by number; 0 is nobody. */
+  people: string[];
+  layout: Layout;
+  gpuCount: number;
+  nodeCount: number;
+  /** Number of the state in GPU_STATES; 7: not counted, its MIG instances are. */
+  state: Uint8Array;
+  /** Half percents; 255 unknown. */
+  utilization: Uint8Array;
+  /** Half percents of its memory; 255 unknown. */
+  memory: Uint8Array;
+  /** °C; 255 unknown. */
+  temperature: Uint8Array;
+  /** Watts; 65535 unknown. */
+  power: Uint16Array;
+  /** Number of the person with most memory on it. */
+  person: Uint16Array;
+  /** Number of the state in NODE_STATES. */
+  nodeState: Uint8Array;
+  /** All of these as they came. */
+  planes: Uint8Array<ArrayBuffer>;
+}
+
+export const UNKNOWN_BYTE = 255;
+export const UNKNOWN_WORD = 65535;
+
+/** A frame that cannot be read, or does not build on the one before. */
+export class FrameError extends Error {}
+
+interface Head {
+  generation: number;
+  time: number;
+  summary: Summary;
+  people?: string[];
+  layout_bytes?: number;
+  base?: number;
+  new_people?: string[];
+}
+
+const HEAD_AT = 12;
+
+export async function decode(frame: ArrayBuffer, before: Frame | null): Promise<Frame> {
+  const bytes = new Uint8Array(frame);
+  if (bytes.length < HEAD_AT || String.fromCharCode(...bytes.subarray(0, 4)) !== "GPLS") {
+    throw new FrameError("this is not a live frame of gpulse");
+  }
+  if (bytes[4] !== 1) throw new FrameError(`the hub sends frames of version ${bytes[4]}; load the page again`);
+  const bodyAt = HEAD_AT + new DataView(frame).getUint32(8, true);
+  const head = JSON.parse(new TextDecoder().decode(bytes.subarray(HEAD_AT, bodyAt))) as Head;
+  return bytes[5] === 0 ? full(head, bytes.subarray(bodyAt)) : delta(head, bytes.subarray(bodyAt), before);
+}
+
+async function full(head: Head, body: Uint8Array<ArrayBuffer>): Promise<Frame> {
+  const layoutBytes = head.layout_bytes ?? 0;
+  const [described, planes] = await Promise.all([
+    inflate(body.subarray(0, layoutBytes)),
+    inflate(body.subarray(layoutBytes)),
+  ]);
+  const layout = JSON.parse(new TextDecoder().decode(described)) as Layout;
+  return arrange(head, head.people ?? [""], layout, planes);
+}
+
+async function delta(head: Head, body: Uint8Array<ArrayBuffer>, before: Frame | null): Promise<Frame> {
+  if (before === null || before.generation !== head.base) {
+    throw new FrameError(`frame ${head.generation} builds on ${head.base}, which is not there`);
+  }
+  const planes = await inflate(body);
+  if (planes.length !== before.planes.length) throw new FrameError("a frame has another size than the one before");
+  for (let at = 0; at < planes.length; at++) planes[at] += before.planes[at];
+  const news = head.new_people ?? [];
+  const people = news.length > 0 ? [...before.people, ...news] : before.people;
+  return arrange(head, people, before.layout, planes);
+}
+
+/** Lays the arrays of a frame over its planes. */
+export function arrange(
+  head: { generation: number; time: number; summary: Summary },
+  people: string[],
+  layout: Layout,
+  planes: Uint8Array<ArrayBuffer>,
+): Frame {
+  const nodeCount = layout.nodes.length;
+  let gpuCount = 0;
+  for (const node of layout.nodes) gpuCount += node.gpus.length;
+  if (planes.length !== gpuCount * 8 + nodeCount) throw new FrameError("the figures do not fit the layout");
+  const bytes = (plane: number) => planes.subarray(plane * gpuCount, (plane + 1) * gpuCount);
+  // Every platform with a browser is little-endian, as the frames are.
+  const words = (plane: number) => new Uint16Array(planes.buffer, planes.byteOffset + plane * gpuCount, gpuCount);
+  const { generation, time, summary } = head;
+  return {
+    generation,
+    time,
+    summary,
+    people,
+    layout,
+    gpuCount,
+    nodeCount,
+    state: bytes(0),
+    utilization: bytes(1),
+    memory: bytes(2),
+    temperature: bytes(3),
+    power: words(4),
+    person: words(6),
+    nodeState: planes.subarray(8 * gpuCount),
+    planes,
+  };
+}
+
+async function inflate(packed: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}

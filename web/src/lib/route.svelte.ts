@@ -1,0 +1,93 @@
+/** Where on the page we are: everything is in the hash, so that it works under any sub-path and from a file. */
+
+export type PageName = "fleet" | "node" | "gpu" | "people" | "missing";
+
+export interface Place {
+  page: PageName;
+  parameters: { node?: string; gpu?: string; person?: string };
+  query: Record<string, string>;
+}
+
+/** Reads a hash: "#/nodes/gpu07?q=free". */
+export function read(hash: string): Place {
+  const text = hash.replace(/^#/, "");
+  const at = text.indexOf("?");
+  const path = at < 0 ? text : text.slice(0, at);
+  const query = Object.fromEntries(new URLSearchParams(at < 0 ? "" : text.slice(at + 1)));
+  const parts = path.split("/").filter((part) => part !== "");
+  const [first, second] = parts.map(decoded);
+  if (parts.length === 0) return { page: "fleet", parameters: {}, query };
+  if (parts.length === 2 && first === "nodes") return { page: "node", parameters: { node: second }, query };
+  if (parts.length === 2 && first === "gpus") return { page: "gpu", parameters: { gpu: second }, query };
+  if (parts.length === 1 && first === "people") return { page: "people", parameters: {}, query };
+  if (parts.length === 2 && first === "people") return { page: "people", parameters: { person: second }, query };
+  return { page: "missing", parameters: {}, query };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    // A bare "%" in an address somebody typed.
+    return part;
+  }
+}
+
+type QueryChange = Record<string, string | null | undefined>;
+
+/** The address of a page: href("node", "gpu07"), href("fleet", null, {q: "free"}). */
+export function href(page: PageName, name?: string | null, query: QueryChange = {}): string {
+  const folder = { fleet: "", node: "nodes", gpu: "gpus", people: "people", missing: "" }[page];
+  const path = [folder, name ?? ""].filter((part) => part !== "").map(encodeURIComponent).join("/");
+  return `#/${path}${written(query)}`;
+}
+
+function written(query: QueryChange): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== null && value !== undefined) search.set(name, value);
+  // "?kiosk" reads better than "?kiosk=".
+  const text = search.toString().replace(/=(?=&|$)/g, "");
+  return text === "" ? "" : `?${text}`;
+}
+
+class Route {
+  #place = $state.raw<Place>(read(typeof location === "undefined" ? "" : location.hash));
+
+  constructor() {
+    if (typeof window === "undefined") return;
+    window.addEventListener("hashchange", () => (this.#place = read(location.hash)));
+    window.addEventListener("popstate", () => (this.#place = read(location.hash)));
+  }
+
+  get page(): PageName {
+    return this.#place.page;
+  }
+  get parameters(): Place["parameters"] {
+    return this.#place.parameters;
+  }
+  get query(): Record<string, string> {
+    return this.#place.query;
+  }
+  /** For wall screens: `kiosk` in the query, of the hash or of the whole address. */
+  get kiosk(): boolean {
+    return "kiosk" in this.#place.query || (typeof location !== "undefined" && /[?&]kiosk\b/.test(location.search));
+  }
+
+  /** Changes some of the query and stays on the page; null, undefined and "" take a part away. */
+  setQuery(change: QueryChange, options: { push?: boolean } = {}): void {
+    const query: QueryChange = { ...this.#place.query };
+    for (const [name, value] of Object.entries(change)) query[name] = value === "" ? null : value;
+    const { page, parameters } = this.#place;
+    const hash = href(page, parameters.node ?? parameters.gpu ?? parameters.person, query);
+    if (options.push) history.pushState(null, "", hash);
+    else history.replaceState(null, "", hash);
+    this.#place = read(hash);
+  }
+
+  go(hash: string): void {
+    location.hash = hash;
+  }
+}
+
+export const route = new Route();
+export const setQuery = (change: QueryChange, options?: { push?: boolean }) => route.setQuery(change, options);

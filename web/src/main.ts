@@ -1,0 +1,22 @@
+/** Begins the page: reads where the hub is, connects, draws. */
+import { mount } from "svelte";
+import App from "./App.svelte";
+import { loadConfig, site } from "./lib/hub";
+import { live } from "./lib/live/live.svelte";
+import "./styles/tokens.css";
+import "./styles/base.css";
+
+async function start(): Promise<void> {
+  await loadConfig();
+  if (site().custom_css) {
+    const sheet = document.createElement("link");
+    sheet.rel = "stylesheet";
+    sheet.href = "custom.css";
+    // At the very end: it wins over the sheets of pages that load later, which go into the head.
+    document.body.append(sheet);
+  }
+  live.start();
+  mount(App, { target: document.getElementById("app")! });
+}
+
+void start();
