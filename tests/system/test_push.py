@@ -82,7 +82,9 @@ def test_every_python(version: str, site: Site, nodes: dict[str, Agent], job: in
     assert time.monotonic() - told < 2
     assert "its agent was stopped" in site.hub.node(agent.node)["reason"]
     assert not _runs(child)
-    assert agent.words.count("\n") == 1
+    # On a busy machine it may have read something before it was connected.
+    rest = agent.words.splitlines()[1:]
+    assert all("told the hub what it missed" in words for words in rest)
 
 
 def _runs(pid: int) -> bool:
