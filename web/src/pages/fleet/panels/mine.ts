@@ -1,0 +1,50 @@
+/** What am I using, and is it working hard: a person's GPUs by node. */
+import type { GpuView } from "../../../lib/api/api";
+import { natural } from "../../../lib/format";
+
+export interface MyNode {
+  node: string;
+  gpus: GpuView[];
+  /** Mean of those that tell; null: none does. */
+  utilization: number | null;
+  /** How many of them are held and do nothing. */
+  idle: number;
+}
+
+/** Those with most GPUs first. */
+export function byNode(gpus: readonly GpuView[]): MyNode[] {
+  const nodes = new Map<string, GpuView[]>();
+  for (const gpu of gpus) {
+    const on = nodes.get(gpu.node);
+    if (on) on.push(gpu);
+    else nodes.set(gpu.node, [gpu]);
+  }
+  return [...nodes]
+    .map(([node, on]) => ({
+      node,
+      gpus: on,
+      utilization: mean(on.map((gpu) => gpu.utilization_ratio ?? null)),
+      idle: on.filter((gpu) => gpu.state === "idle").length,
+    }))
+    .sort((a, b) => b.gpus.length - a.gpus.length || natural(a.node, b.node));
+}
+
+export function mean(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;
+}
+
+/** The mean of several lines at each step; what none of them knows is unknown. */
+export function meanLine(lines: readonly (readonly number[])[], unknown: number): number[] {
+  const steps = Math.max(0, ...lines.map((line) => line.length));
+  return Array.from({ length: steps }, (_, at) => {
+    const value = mean(lines.map((line) => (line[at] === undefined || line[at] === unknown ? null : line[at])));
+    return value === null ? unknown : Math.round(value);
+  });
+}
+
+/** Whether somebody is on it, by login or shown name. */
+export function isOn(gpu: GpuView, person: string): boolean {
+  const name = person.toLowerCase();
+  return gpu.people?.some((use) => use.person.toLowerCase() === name) ?? false;
+}
