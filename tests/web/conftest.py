@@ -1,0 +1,34 @@
+"""One browser for all tests of the page, and a simulated cluster for most of them."""
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from scripts import web
+from tests.hub.running import RunningHub
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is missing")
+    if not web.BUILT[0].exists():
+        pytest.skip("the page is not built: make web")
+    home = tmp_path_factory.mktemp("browser")
+    options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=chromium, args=options, env={"HOME": str(home)})
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+@pytest.fixture(scope="package")
+def demo() -> Iterator[RunningHub]:
+    with RunningHub("demo", "--nodes", "12") as hub:
+        hub.until(lambda: hub.get("api/v1/summary")["gpus"] > 0)
+        yield hub

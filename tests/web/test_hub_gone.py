@@ -1,0 +1,42 @@
+"""A hub that goes away and comes back, and people who want the figures to stand still."""
+
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect
+
+from tests.hub.running import RunningHub
+from tests.web.browsing import visit
+
+
+def test_the_data_stays_and_goes_on_without_a_reload(browser: Browser, tmp_path: Path):
+    arguments = ("demo", "--nodes", "3", "--data", str(tmp_path))
+    with RunningHub(*arguments) as hub:
+        url = hub.url
+        with visit(browser, url) as seen:
+            page = seen.go("#/?view=cards")
+            cards = page.locator("article")
+            expect(cards).to_have_count(3)
+            page.evaluate("window.notReloaded = true")
+            hub.process.kill()
+            hub.process.wait()
+            bar = page.get_by_text("The hub is gone")
+            expect(bar).to_be_visible()
+            expect(cards).to_have_count(3)
+            with RunningHub(*arguments, port=int(url.rpartition(":")[2].strip("/"))):
+                expect(bar).to_have_count(0)
+                expect(page.get_by_role("button", name="Pause live data")).to_contain_text("Live")
+                assert page.evaluate("window.notReloaded")
+
+
+def test_pause_and_resume(browser: Browser, demo: RunningHub):
+    with visit(browser, demo.url) as seen:
+        page = seen.go()
+        button = page.get_by_role("button", name="Pause live data")
+        button.click()
+        expect(button).to_contain_text("Paused")
+        expect(button).to_have_attribute("aria-pressed", "true")
+        # No newer data comes: its age grows past what a live page ever shows.
+        expect(button).to_contain_text("4 s")
+        button.click()
+        expect(button).to_contain_text("Live")
+        assert seen.complaints == []
