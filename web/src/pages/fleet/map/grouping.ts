@@ -28,6 +28,11 @@ export interface MapGroup {
   nodes: MapNode[];
 }
 
+/** The slots of all nodes of each group, in one array: to be counted with each frame. */
+export function slotsOf(groups: readonly MapGroup[]): Uint32Array[] {
+  return groups.map((group) => Uint32Array.from(group.nodes.flatMap((node) => node.slots)));
+}
+
 /** The groupings that tell nodes apart here. */
 export function usefulGroupings(nodes: readonly FleetNode[]): Grouping[] {
   return GROUPINGS.filter((by) => by === "none" || names(nodes, by).size > 1);
