@@ -38,7 +38,7 @@ class Settings:
     listeners: int
     seconds: float
     interval: float = 1.0
-    connects_a_second: int = 1000
+    connects_a_second: int = 400
     warm_seconds: float = 10.0
     post: bool = False
     marked: int = 250
