@@ -70,7 +70,10 @@ class Agent(asyncio.Protocol):
 
     def data_received(self, data):
         if self.opened.done():
-            if data[0] & 0x0F == 8:
+            if data[0] & 0x0F == 9:
+                # Only uvicorn's own WebSocket asks.
+                self.transport.write(_pong(data[2 : 2 + (data[1] & 0x7F)]))
+            elif data[0] & 0x0F == 8:
                 print(f"{self.name}: closed by the hub: {data[4:]!r}", file=sys.stderr)
             return
         self._head += data

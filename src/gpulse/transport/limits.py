@@ -39,19 +39,20 @@ class Budget:
 
     def spend(self, size: int, whole: bool) -> bool:
         """Whether a line of so many bytes is within it; `whole`: it is no update."""
-        now = self._clock()
-        if now - self._at >= 1.0:
-            self._grow(now - self._at)
-            self._at = now
         cost = 0.0 if not whole else LIGHT_WHOLE if size <= LIGHT_WHOLE_BYTES else 1.0
         if self._lines < 1 or self._bytes < size or self._wholes < cost:
-            return False
+            # Only now the clock is asked: most nodes never come here, and there is a line of each every second.
+            self._grow()
+            if self._lines < 1 or self._bytes < size or self._wholes < cost:
+                return False
         self._lines -= 1
         self._bytes -= size
         self._wholes -= cost
         return True
 
-    def _grow(self, seconds: float) -> None:
+    def _grow(self) -> None:
+        now = self._clock()
+        seconds, self._at = now - self._at, now
         self._lines = min(self._lines + MOST_LINES_A_SECOND * seconds, self._most_lines)
         self._bytes = min(self._bytes + MOST_BYTES_A_SECOND * seconds, float(MOST_BYTES_A_SECOND))
         self._wholes = min(self._wholes + MOST_WHOLES_A_SECOND * seconds, _MOST_WHOLES)
