@@ -32,7 +32,7 @@ ACCEPTED_BAR, P99_BAR, CPU_BAR, CPU_AMBITION, MEMORY_BAR = 0.999, 1.2, 0.60, 0.3
 # As many connections as the machine lets one process have, with room for the rest.
 MOST_CONNECTIONS = 19_000
 LISTENERS = 20
-POSTING = 2_000
+POSTING = 500
 
 
 @dataclass
