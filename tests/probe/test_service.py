@@ -12,7 +12,7 @@ import pytest
 
 from gpulse.transport.bundle import make_agent
 from gpulse_probe import __version__
-from gpulse_probe.service import log
+from gpulse_probe.service import control, log, process
 from gpulse_probe.service.folder import Folder
 from tests.interpreters import interpreters
 from tests.probe.machine import IDLE, Machine, alive, until
@@ -279,3 +279,19 @@ def test_mistakes_are_told_in_one_line(arguments):
     )
     assert ran.returncode == 1
     assert ran.stderr.count(b"\n") == 1
+
+
+def test_a_mark_that_comes_while_it_is_looked_for(tmp_path, monkeypatch):
+    """It was taken for the mark of an agent that had ended already."""
+    folder = Folder(str(tmp_path))
+    read = folder.read
+
+    def read_and_then_written(name):
+        found = read(name)
+        if found is None and name == process.PID:
+            monkeypatch.undo()
+            process.remember(folder)
+        return found
+
+    monkeypatch.setattr(folder, "read", read_and_then_written)
+    assert control._until_it_runs(folder).pid == os.getpid()

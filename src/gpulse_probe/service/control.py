@@ -147,9 +147,9 @@ def _start(service, way):
 def _until_it_runs(folder):
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
-        found = process.running(folder)
-        if found or folder.read(process.PID):
-            return found
+        # First whether it has written its mark: a mark that comes after the look at it is not one of an end.
+        if folder.read(process.PID):
+            return process.running(folder)
         time.sleep(0.02)
     return None
 
