@@ -1,6 +1,6 @@
 """What 12,500 nodes that push cost a real hub: real WebSockets, one core for the hub, the agents on the other.
 
-    python -m bench.ingest [--nodes 12500] [--seconds 60] [--largest] [--plain] [--post]
+    python -m bench.ingest [--nodes 12500] [--seconds 60] [--largest] [--plain] [--post] [--tls]
 
 The hub is `gpulse up` in a process of its own, pinned to one core; bench.pushers is pinned to the other and holds the
 agents and the people who watch. Lines are those of the simulated crowd, which bench.fleet compares with the real
@@ -10,6 +10,7 @@ probe's: 8 GPUs, 16 processes, every figure that moves moves every second.
 import argparse
 import json
 import os
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -74,8 +75,11 @@ HEAD = (
 class HubProcess:
     """A real hub with tokens for so many nodes."""
 
-    def __init__(self, folder: Path, nodes: int, command: list[str] | None = None, pinned: bool = True):
+    def __init__(
+        self, folder: Path, nodes: int, command: list[str] | None = None, pinned: bool = True, tls: bool = False
+    ):
         self.folder = folder
+        (folder / "gpulse.toml").write_text(f"[tls]\nself_signed = {'true' if tls else 'false'}\n", "ascii")
         self.tokens = folder / "tokens.json"
         names = [place.name for place in crowd_of(nodes, templates=1, seconds=2).places()]
         self.tokens.write_text(json.dumps(_tokens(folder, names)), "ascii")
@@ -94,7 +98,9 @@ class HubProcess:
         self.port = int(self.url.rsplit(":", 1)[1].strip("/"))
 
     def metric(self, name: str) -> float:
-        with urllib.request.urlopen(f"{self.url}metrics", timeout=20) as answer:  # noqa: S310 - our own
+        own = self.folder / "tls" / "certificate.pem"
+        context = ssl.create_default_context(cafile=own) if own.exists() else None
+        with urllib.request.urlopen(f"{self.url}metrics", timeout=20, context=context) as answer:  # noqa: S310 - our own
             for line in answer.read().decode().splitlines():
                 if line.startswith(name + " "):
                     return float(line.split()[1])
@@ -128,11 +134,16 @@ def crowd_of(nodes: int, templates: int = TEMPLATES, seconds: int = 300) -> Crow
 
 
 def run(
-    nodes: int, seconds: float, interval: float = 1.0, command: list[str] | None = None, post: bool = False
+    nodes: int,
+    seconds: float,
+    interval: float = 1.0,
+    command: list[str] | None = None,
+    post: bool = False,
+    tls: bool = False,
 ) -> Result:
     with tempfile.TemporaryDirectory() as folder:
-        hub = HubProcess(Path(folder), nodes, command)
-        settings = Settings(hub.port, nodes, str(hub.tokens), LISTENERS, seconds, interval, post=post)
+        hub = HubProcess(Path(folder), nodes, command, tls=tls)
+        settings = Settings(hub.port, nodes, str(hub.tokens), LISTENERS, seconds, interval, post=post, tls=tls)
         told = Path(folder) / "settings.json"
         told.write_text(json.dumps(asdict(settings)), "ascii")
         agents = subprocess.Popen(
@@ -194,7 +205,7 @@ def largest(seconds: float) -> list[Result]:
     return found
 
 
-def report(nodes: int, seconds: float, with_largest: bool, with_plain: bool, with_post: bool) -> bool:
+def report(nodes: int, seconds: float, with_largest: bool, with_plain: bool, with_post: bool, with_tls: bool) -> bool:
     crowd = crowd_of(nodes)
     compare_lines(crowd)
     names = [place.name for place in crowd.places()]
@@ -216,6 +227,12 @@ def report(nodes: int, seconds: float, with_largest: bool, with_plain: bool, wit
         posted = run(POSTING, min(20.0, seconds), post=True)
         print(
             f"whole snapshots by plain POST instead, on connections that are kept:\n\n{HEAD}\n{posted.row()}\n",
+            flush=True,
+        )
+    if with_tls:
+        secured = run(nodes, min(20.0, seconds), tls=True)
+        print(
+            f"the same at https:\n\n{HEAD}\n{secured.row()}\n\n{secured.cpu / result.cpu:.2f} × the CPU time\n",
             flush=True,
         )
     line = result.cpu / result.rate
@@ -248,5 +265,7 @@ if __name__ == "__main__":
     parser.add_argument("--largest", action="store_true", help="also search the largest number of nodes")
     parser.add_argument("--plain", action="store_true", help="also measure a hub without its shortcut")
     parser.add_argument("--post", action="store_true", help="also measure plain POST")
+    parser.add_argument("--tls", action="store_true", help="also measure a hub at https")
     given = parser.parse_args()
-    sys.exit(0 if report(given.nodes, given.seconds, given.largest, given.plain, given.post) else 1)
+    good = report(given.nodes, given.seconds, given.largest, given.plain, given.post, given.tls)
+    sys.exit(0 if good else 1)

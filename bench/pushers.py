@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import secrets
+import ssl
 import sys
 import time
 import zlib
@@ -41,7 +42,16 @@ class Settings:
     connects_a_second: int = 400
     warm_seconds: float = 10.0
     post: bool = False
+    tls: bool = False
     marked: int = 250
+
+    def context(self) -> ssl.SSLContext | None:
+        """For connections to a hub of our own, whoever it says it is."""
+        if not self.tls:
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return context
 
 
 class Refused(Exception):
@@ -294,7 +304,7 @@ class Pushers:
 
     async def connect(self) -> None:
         loop = asyncio.get_running_loop()
-        port = self._settings.port
+        port, context = self._settings.port, self._settings.context()
         names = [place.name for place in self._crowd.places()]
         for first in range(0, len(names), 50):
             began = time.monotonic()
@@ -307,6 +317,7 @@ class Pushers:
                     "127.0.0.1",
                     port,
                     local_addr=(f"127.0.1.{1 + number // 10_000}", 0),
+                    ssl=context,
                 )
                 waiting.append(opened)
             for number, agent in enumerate(await asyncio.gather(*waiting), first):
@@ -350,7 +361,7 @@ async def run(settings: Settings) -> None:
     for number in range(settings.listeners):
         take = frames.take if number == 0 else None
         _, listener = await loop.create_connection(
-            lambda take=take: Listener(settings.port, take), "127.0.0.1", settings.port
+            lambda take=take: Listener(settings.port, take), "127.0.0.1", settings.port, ssl=settings.context()
         )
         listeners.append(listener)
     tell(connected=settings.nodes)

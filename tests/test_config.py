@@ -133,8 +133,8 @@ busy_utilization_ratio = 1.5
         ':17: nodes[2].rack: cannot be ""; allowed: text that is not empty',
         ":20: thresholds.busy_utilization_ratio: cannot be 1.5; allowed: a ratio, 0 to 1",
         ':22: modles: there is no such setting; did you mean "models"? '
-        "allowed: hub, web, ssh, nodes, host_files, ini_files, drop_folders, consul, dns, names, people, models, "
-        "thresholds",
+        "allowed: hub, web, access, privacy, tls, ssh, nodes, host_files, ini_files, drop_folders, consul, dns, names, "
+        "people, models, thresholds",
     ]
 
 
@@ -446,3 +446,29 @@ def test_lines_of_any_toml(tables):
     text = "\n".join(f"{key} = {written(value)}" for key, value in tables.items())
     found = find_lines(text)
     assert [found[(key,)] for key in tables] == list(range(1, len(tables) + 1))
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ('certificate = "c"', "tls.certificate: is of no use without its private key; set tls.key too"),
+        ('key = "k"', "tls.key: is of no use without its certificate; set tls.certificate too"),
+        ('certificate = "c"\nkey = "k"\nself_signed = true', "tls.self_signed: cannot be true beside tls.certificate"),
+    ],
+)
+def test_ways_to_be_at_https_that_do_not_go_together(file, lines, words):
+    file.write_text(f"[tls]\n{lines}\n")
+    with pytest.raises(ConfigError) as told:
+        load(file)
+    assert len(told.value.problems) == 1
+    assert words in told.value.problems[0]
+
+
+def test_whether_the_hub_is_at_https(file):
+    assert not Config().tls.on
+    file.write_text('[tls]\ncertificate = "c.pem"\nkey = "k.pem"\n')
+    tls = load(file).tls
+    assert tls.on
+    assert (tls.certificate, tls.key) == (file.parent / "c.pem", file.parent / "k.pem")
+    file.write_text("[tls]\nself_signed = true\n")
+    assert load(file).tls.on

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from gpulse.config import (
+    Access,
     Config,
     ConsulTable,
     DnsTable,
@@ -17,8 +18,12 @@ from gpulse.config import (
     Hub,
     IniFileTable,
     Nodes,
+    Oidc,
+    Privacy,
+    Proxy,
     Ssh,
     Thresholds,
+    Tls,
     Web,
     load,
 )
@@ -29,6 +34,9 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 SECTIONS: dict[str, type[msgspec.Struct]] = {
     "hub": Hub,
     "web": Web,
+    "access": Access,
+    "privacy": Privacy,
+    "tls": Tls,
     "ssh": Ssh,
     "nodes": Nodes,
     "host_files": HostFileTable,
@@ -57,6 +65,8 @@ def as_toml(value: Any) -> Any:
     if isinstance(value, Path):
         home = str(Path.home())
         return str(value).replace(home, "~", 1) if str(value).startswith(home + "/") else str(value)
+    if isinstance(value, msgspec.Struct):
+        return {name: as_toml(item) for name, item in msgspec.structs.asdict(value).items() if item != ()}
     return [as_toml(item) for item in value] if isinstance(value, tuple) else value
 
 
@@ -64,11 +74,22 @@ def test_every_section_has_a_chapter():
     assert list(chapters()) == [field.name for field in msgspec.structs.fields(Config)]
 
 
-@pytest.mark.parametrize("section", SECTIONS)
+# Tables within a section.
+INNER: dict[str, type[msgspec.Struct]] = {"access.proxy": Proxy, "access.oidc": Oidc}
+
+
+def chapter_of(table: str) -> str:
+    """What is said of a section, or of a table in it, without what follows."""
+    chapter = chapters()[table.partition(".")[0]].partition("\n## ")[0]
+    own, *inner = re.split(r"^### \[([\w.]+)\]$", chapter, flags=re.MULTILINE)
+    return dict(zip(inner[::2], inner[1::2], strict=True))[table] if "." in table else own
+
+
+@pytest.mark.parametrize("section", [*SECTIONS, *INNER])
 def test_every_key_is_documented_with_its_default(section):
-    chapter = chapters()[section].partition("\n## ")[0]
+    chapter = chapter_of(section)
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \| .+ \|$", chapter, flags=re.MULTILINE))
-    fields = {field.name: field for field in msgspec.structs.fields(SECTIONS[section])}
+    fields = {field.name: field for field in msgspec.structs.fields((SECTIONS | INNER)[section])}
     assert sorted(rows) == sorted(fields)
     for name, field in fields.items():
         if field.required:
@@ -96,6 +117,9 @@ def test_the_example_is_valid_and_complete_without_its_marks(tmp_path):
         # Not all keys of a node table go together: those of its tables together are all.
         given = set().union(*tables[section]) if isinstance(tables[section], list) else tables[section]
         assert sorted(given) == sorted(field.name for field in msgspec.structs.fields(kind)), section
+    for table, kind in INNER.items():
+        section, _, name = table.partition(".")
+        assert sorted(tables[section][name]) == sorted(field.name for field in msgspec.structs.fields(kind)), table
 
 
 def test_the_example_shows_the_defaults():
@@ -108,7 +132,7 @@ def test_the_example_shows_the_defaults():
         for field in msgspec.structs.fields(SECTIONS[section]):
             if field.name in keys:
                 assert tables[section][0][field.name] == as_toml(default(field)), f"{section}.{field.name}"
-    for section in ("hub", "web", "ssh", "thresholds"):
+    for section in ("hub", "web", "access", "privacy", "tls", "ssh", "thresholds"):
         for field in msgspec.structs.fields(SECTIONS[section]):
             shown = tables[section][field.name]
             if field.name == "held_memory_bytes":

@@ -6,13 +6,18 @@ import signal
 import socket
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
+from typing import NamedTuple
 
 from gpulse import descriptors
+from gpulse.api.access import Access, Vouching
 from gpulse.api.application import create_app
 from gpulse.api.hub import Ingest
 from gpulse.api.page import OwnFiles
-from gpulse.api.server import make_server
+from gpulse.api.security import as_origins
+from gpulse.api.server import make_server, reached_by_others, url_of
+from gpulse.auth import local_key
+from gpulse.auth.directory import Directory
 from gpulse.auth.tokens import Tokens
 from gpulse.auth.upgrades import Upgrades
 from gpulse.config import Config, DropFolderTable
@@ -22,6 +27,7 @@ from gpulse.hub_side import Asked, asking, ssh_settings
 from gpulse.membership import Membership
 from gpulse.simulate.transport import Scene, SimulatedTransport
 from gpulse.store import Records
+from gpulse.tls.serving import ServingTls
 from gpulse.transport import local
 from gpulse.transport.announcing import Announcing
 from gpulse.transport.drop import DropFolder
@@ -33,6 +39,9 @@ from gpulse.transport.supervisor import Supervisor
 Task = asyncio.Task[None]
 
 TICK_SECONDS = 1.0
+# Who was signed out by another process is gone within a second, looks of the live stream included.
+_ACCOUNTS_SECONDS = 0.5
+_DAY_SECONDS = 86400.0
 ADD_NODES = "add nodes with: gpulse up 'gpu[01-16]'; or look at a simulated cluster with: gpulse demo"
 NO_GPUS = f"There is no GPU on this machine and no other node was given; {ADD_NODES}"
 NO_NODES = f"There are no nodes yet; {ADD_NODES}"
@@ -40,14 +49,30 @@ NO_NODES = f"There are no nodes yet; {ADD_NODES}"
 _SETTLED_SECONDS = 60.0
 
 
+class Operator(NamedTuple):
+    """The person who runs the hub: their login name, and what shows them the role and code of a sign-in link."""
+
+    name: str
+    show_link: Callable[[str, str], None] | None = None
+
+
 class Hub:
     """One fleet, what feeds it, and its web server."""
 
-    def __init__(self, config: Config, say: Callable[[str], None]):
-        """`say` tells the person who started it something, a sentence at a time."""
+    def __init__(
+        self,
+        config: Config,
+        say: Callable[[str], None],
+        operator: Operator,
+        tls: ServingTls | None = None,
+    ):
+        """`say` tells the person who started it something, a sentence at a time; without `tls` it is at http."""
         self.config = config
         self._say = say
+        self._operator = operator
+        self._tls = tls
         self._own_files = OwnFiles.read(config.web)
+        self._vouching = Vouching.read(config.access)
         settings = FleetSettings(thresholds=config.thresholds, people=config.people, models=config.models)
         self.fleet = Fleet(settings)
         self._membership: Membership | None = None
@@ -58,10 +83,14 @@ class Hub:
         descriptors.raise_limit()
         gc.set_threshold(50_000, 20, 50)
         async with AsyncExitStack() as stack:
-            nodes = self._simulated(scene) if scene is not None else self._real_nodes(sources)
+            records = stack.enter_context(Records(self.config.hub.data))
+            nodes = self._simulated(scene) if scene is not None else self._real_nodes(sources, records)
             parts = await stack.enter_async_context(nodes)
+            access, following = await stack.enter_async_context(self._people(records, listener))
             ticking = await stack.enter_async_context(_running(self._tick()))
-            await self._serve(listener, *parts, ticking)
+            if self._tls is not None:
+                parts.append(await stack.enter_async_context(_running(self._tls.follow(self._say))))
+            await self._serve(listener, access, *parts, following, ticking)
 
     @asynccontextmanager
     async def _simulated(self, scene: Scene) -> AsyncIterator[list[Task]]:
@@ -71,9 +100,9 @@ class Hub:
             yield [feeding]
 
     @asynccontextmanager
-    async def _real_nodes(self, sources: list[Source]) -> AsyncIterator[list[Task]]:
+    async def _real_nodes(self, sources: list[Source], records: Records) -> AsyncIterator[list[Task]]:
         async with AsyncExitStack() as stack:
-            tokens = Tokens(stack.enter_context(Records(self.config.hub.data)))
+            tokens = Tokens(records)
             ssh, pull = Ssh(ssh_settings(self.config)), Pull()
             stack.push_async_callback(ssh.close)
             sink = Announcing(self.fleet, self._say)
@@ -87,6 +116,43 @@ class Hub:
             work = [self._follow(sources, membership), self._follow_tokens(tokens, membership), membership.push.run()]
             work += [self._folder(table, membership).run() for table in self.config.drop_folders]
             yield [await stack.enter_async_context(_running(part)) for part in work]
+
+    @asynccontextmanager
+    async def _people(self, records: Records, listener: socket.socket) -> AsyncIterator[tuple[Access, Task]]:
+        """Who may ask; the person who runs the hub always can, by the command line and a link."""
+        settings = self.config.access
+        directory = Directory(
+            records,
+            idle_seconds=settings.session_idle_days * _DAY_SECONDS,
+            session_seconds=settings.session_days * _DAY_SECONDS,
+        )
+        # Everybody may read where nobody else can reach the hub, unless the settings say otherwise.
+        anonymous = (settings.anonymous or ("none" if reached_by_others(listener) else "read")) == "read"
+        origins = as_origins(self.config.web.origins)
+        access = Access(self.config, directory, self._vouching, anonymous=anonymous, origins=origins)
+        with ExitStack() as stack:
+            account = await directory.accounts.operator(self._operator.name)
+            if not account.live:
+                self._say(
+                    f"the account {account.name} is disabled; gpulse user enable {account.name} lets you in again"
+                )
+            else:
+                url = url_of(listener, self.config.web.base_path, secure=self._tls is not None)
+                stack.enter_context(local_key.kept(self.config.hub.data, directory.keys, account.id, url))
+                if self._operator.show_link is not None:
+                    self._operator.show_link(account.role, await directory.links.make(account.id))
+            async with _running(self._follow_people(directory)) as following:
+                yield access, following
+            await directory.note_uses()
+
+    async def _follow_people(self, directory: Directory) -> None:
+        told = ""
+        while True:
+            await asyncio.sleep(_ACCOUNTS_SECONDS)
+            trouble = await directory.refresh()
+            if trouble and trouble != told:
+                self._say(trouble)
+            told = trouble
 
     async def _follow(self, sources: list[Source], membership: Membership) -> None:
         """Nodes as they are listed now, and whenever the lists change."""
@@ -135,17 +201,19 @@ class Hub:
             due = max(due + TICK_SECONDS, time.monotonic())
             await asyncio.sleep(due - time.monotonic())
 
-    async def _serve(self, listener: socket.socket, *parts: Task) -> None:
+    async def _serve(self, listener: socket.socket, access: Access, *parts: Task) -> None:
         application = create_app(
             self.fleet,
+            access=access,
             base_path=self.config.web.base_path,
             title=self.config.web.title,
             origins=self.config.web.origins,
             own_files=self._own_files,
             notices=self.notices,
             ingest=self._ingest,
+            strict_transport=self._tls is not None and self._tls.strict(listener.getsockname()[1]),
         )
-        server = make_server(application)
+        server = make_server(application, self._tls.context if self._tls is not None else None)
 
         def end(_part: object = None) -> None:
             server.should_exit = True
@@ -163,6 +231,10 @@ class Hub:
 
     def notices(self) -> list[str]:
         """What everybody who looks at the hub should know."""
+        certificate = self._tls.notice() if self._tls is not None else ""
+        return [*([certificate] if certificate else ()), *self._notices_of_nodes()]
+
+    def _notices_of_nodes(self) -> list[str]:
         if self.config.hub.local and self.fleet.names() == [socket.gethostname()]:
             node = self.fleet.known(socket.gethostname())
             if node.snapshot is not None and node.snapshot.gpus == []:

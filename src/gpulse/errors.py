@@ -4,12 +4,17 @@ GpulseError
 ├── BadLine          a node sent a line that is no snapshot of it
 ├── NodeLost         a node cannot be reached, or its connection ended
 ├── ListenError      the hub cannot listen where it should
+├── TlsError         a certificate or its key cannot be used
 ├── BundleError      the probe's bundle cannot be made
 ├── ConfigError      gpulse.toml has mistakes; `problems` has them all
 ├── ExportError      a static site cannot be made or written
 ├── AgentError       an agent cannot be set up as asked
 ├── StoreError       what the hub keeps cannot be read or written
 ├── TokenError       a token cannot be made or revoked as asked
+├── RequestError     a request cannot be answered; has a status and a word for programs
+│   ├── TokenRefused   a token does not open what it should
+│   ├── SignInRefused  who asks is not, or no longer, let in
+│   └── AccountError   an account, a key or a link cannot be made or changed as asked
 ├── DiscoveryError   a list of nodes cannot be read
 │   └── HostsError   text does not name hosts
 └── HubError         a running hub cannot be asked
@@ -53,8 +58,9 @@ class HubSilent(HubError):
 class HubRefused(HubError):
     """The hub says no, in its own words."""
 
-    def __init__(self, code: str, message: str, detail: str = "") -> None:
+    def __init__(self, code: str, message: str, detail: str = "", status: int = 0) -> None:
         super().__init__(f"{message}; {detail}" if detail else message)
+        self.status = status
         self.code = code
         self.message = message
         self.detail = detail
@@ -94,6 +100,18 @@ class TokenRefused(RequestError):
     """A token does not open what it should."""
 
 
+class SignInRefused(RequestError):
+    """A password, a session, a key or a link does not, or no longer, let in who shows it."""
+
+
+class AccountError(RequestError):
+    """An account, a key or a link cannot be made or changed as asked."""
+
+    def __str__(self) -> str:
+        # Commands print it, the API has the two apart.
+        return f"{self.message}; {self.detail}" if self.detail else self.message
+
+
 class AgentError(GpulseError):
     """An agent, or the hub as a service, cannot be set up as asked."""
 
@@ -108,6 +126,10 @@ class StoreError(GpulseError):
 
 class TokenError(GpulseError):
     """A token cannot be made or revoked as asked."""
+
+
+class TlsError(GpulseError):
+    """A certificate or its key cannot be used."""
 
 
 class ListenError(GpulseError):

@@ -28,6 +28,7 @@ Send what this node sees to a hub, over one connection that is begun anew when i
   --token-file FILE   this node's token, or a token to join with (default: GPULSE_TOKEN, then token in the folder)
   --folder DIR        where the agent keeps its files (default ~/.local/share/gpulse-agent/NODE)
   --ca FILE           certificates to trust for https instead of the system's
+  --fingerprint TEXT  the hub's key for https (sha256:...), instead of trusting certificates; gpulse up prints it
   --upgrade           replace this agent by the hub's own when that is newer
 """
 SERVE_HELP = """\
@@ -72,7 +73,10 @@ def _port(name, value):
 
 COMMANDS = {
     "push": Command(
-        PUSH_HELP, 1.0, {"hub": _text, "token-file": _text, "folder": _text, "ca": _text}, switches=("upgrade",)
+        PUSH_HELP,
+        1.0,
+        {"hub": _text, "token-file": _text, "folder": _text, "ca": _text, "fingerprint": _text},
+        switches=("upgrade",),
     ),
     "serve": Command(SERVE_HELP, 1.0, {"host": _text, "port": _port, "token-file": _text}),
     "drop": Command(DROP_HELP, 5.0, positional="DIR"),

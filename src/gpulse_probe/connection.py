@@ -6,6 +6,7 @@ import time
 from gpulse_probe import __version__, websocket
 from gpulse_probe.link import Link, Lost
 from gpulse_probe.refusal import Refused, refused
+from gpulse_probe.trust import SYSTEM
 
 OPEN_SECONDS = 30.0
 PING_SECONDS = 20.0
@@ -32,9 +33,9 @@ class Connection:
     and has let go of everything then.
     """
 
-    def __init__(self, hub, token, instance, ca=None):
+    def __init__(self, hub, token, instance, trust=SYSTEM):
         self.hello = None
-        self.link = Link(hub, ca)
+        self.link = Link(hub, trust)
         self._hub = hub
         self._token = token
         self._instance = instance

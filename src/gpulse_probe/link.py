@@ -10,6 +10,7 @@ import termios
 import time
 
 from gpulse_probe.errand import Errand, ErrandFailed
+from gpulse_probe.trust import SYSTEM
 
 LOOK_UP_SECONDS = 20.0
 CONNECT_SECONDS = 10.0
@@ -17,6 +18,7 @@ CONNECT_SECONDS = 10.0
 _KERNEL_BYTES = 1 << 16
 _READ_BYTES = 1 << 16
 _MOST_READS = 16
+_CLOSED = "the connection was closed"
 _NOT_NOW = (errno.EINPROGRESS, errno.EALREADY, errno.EAGAIN, errno.EINTR)
 
 
@@ -24,16 +26,20 @@ class Lost(Exception):
     """There is no connection, or no more; the message says why."""
 
 
+class Distrusted(Lost):
+    """The other end is not the hub it should be: somebody has to look into it, so there is no point in hurry."""
+
+
 class Link:
     """queued: all bytes ever given to the socket. ended: whether nothing more will come, with the reason in words."""
 
-    def __init__(self, hub, ca=None):
+    def __init__(self, hub, trust=SYSTEM):
         self.queued = 0
         self.ended = None
         # When open() must go on though nothing happened.
         self.due = None
         self._hub = hub
-        self._ca = ca
+        self._trust = trust
         self._out = bytearray()
         self._errand = self._socket = self._tls = None
         self._connecting = self._deaf = False
@@ -89,6 +95,8 @@ class Link:
             return raw
         data, answer = self._tls.decrypt(raw)
         self._queue(answer)
+        if self._tls.ended:
+            self.ended = self.ended or _CLOSED
         return data
 
     def _receive(self):
@@ -102,7 +110,7 @@ class Link:
                 self.ended = os.strerror(error.errno)
                 break
             if not piece:
-                self.ended = "the connection was closed"
+                self.ended = _CLOSED
             pieces.append(piece)
         return b"".join(pieces)
 
@@ -174,7 +182,7 @@ class Link:
         # Not every hub is at https.
         from gpulse_probe.tls import Tls
 
-        tls = Tls(self._hub.host, self._ca)
+        tls = Tls(self._hub.host, self._trust)
         self._queue(tls.shake(b""))
         while not tls.ready:
             yield

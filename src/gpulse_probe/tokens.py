@@ -4,6 +4,7 @@ import errno
 import json
 import os
 
+from gpulse_probe.link import Distrusted
 from gpulse_probe.refusal import refused
 
 JOIN, NODE = "gpj_", "gpn_"
@@ -48,10 +49,11 @@ class Tokens:
         """No other token works either: try the one that was refused again."""
         self._refused = None
 
-    def join(self, hub, token, node, ca):
+    def join(self, hub, token, node, trust):
         """Trade a token to join with for the node's own; to be done in an errand.
 
-        JSON: the token, and why it could not be kept; or why it was refused, as what Refused takes.
+        JSON: the token, and why it could not be kept; or why it was refused, as what Refused takes; or why the hub is
+        distrusted.
         """
         from gpulse_probe.http_request import request
 
@@ -60,7 +62,7 @@ class Tokens:
         new = self._kept + ".new"
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
-            answer = request(hub, "POST", "/join", token, json.dumps({"node": node}).encode("ascii"), ca)
+            answer = request(hub, "POST", "/join", token, json.dumps({"node": node}).encode("ascii"), trust)
             if answer.status != 201:
                 why = refused(answer.status, answer.headers, answer.body)
                 told = {"words": str(why), "status": why.status, "passing": why.passing, "pause": why.pause}
@@ -74,6 +76,8 @@ class Tokens:
             except OSError as error:
                 told["lost"] = "%s: %s" % (self._kept, error.strerror)
             return json.dumps(told).encode("ascii")
+        except Distrusted as stranger:
+            return json.dumps({"distrusted": str(stranger)}).encode("ascii")
         finally:
             os.close(descriptor)
             if new is not None:

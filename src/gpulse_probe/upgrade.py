@@ -7,6 +7,7 @@ import time
 import gpulse_probe
 from gpulse_probe.chance import fraction
 from gpulse_probe.errand import Errand, ErrandFailed
+from gpulse_probe.trust import SYSTEM
 
 FETCH_SECONDS = 120.0
 TRY_SECONDS = 30.0
@@ -24,11 +25,11 @@ class UpgradeFailed(Exception):
 class Upgrade:
     """offer() what the hub's hello says; step() gives the command to become when the file has been replaced."""
 
-    def __init__(self, hub, folder, log, ca=None):
+    def __init__(self, hub, folder, log, trust=SYSTEM):
         self._hub = hub
         self._key_file = os.path.join(folder, "upgrade-key")
         self._log = log
-        self._ca = ca
+        self._trust = trust
         self._archive = own_archive()
         self._version = None
         self._token = None
@@ -60,7 +61,7 @@ class Upgrade:
             if self._errand is None:
                 self._at, token = None, self._token
                 self._errand = Errand(
-                    lambda: fetch(self._hub, token, self._key_file, self._archive, self._ca), FETCH_SECONDS
+                    lambda: fetch(self._hub, token, self._key_file, self._archive, self._trust), FETCH_SECONDS
                 )
             version = self._errand.result()
         except (ErrandFailed, OSError) as failure:
@@ -109,7 +110,7 @@ def own_command():
     return [sys.executable] + [os.fsdecode(word) for word in words[1:]]
 
 
-def fetch(hub, token, key_file, archive, ca):
+def fetch(hub, token, key_file, archive, trust):
     """Get the hub's agent, check it, and put it in the place of this one: in an errand. Its version as bytes.
 
     Nothing that came over the network is believed but what the signature covers: so its version is what it says itself
@@ -128,7 +129,7 @@ def fetch(hub, token, key_file, archive, ca):
         raise UpgradeFailed("%s: %s" % (key_file, error.strerror))
     if not key:
         raise UpgradeFailed("%s is empty" % key_file)
-    answer = request(hub, "GET", "/agent", token, ca=ca, most_bytes=_MOST_BYTES)
+    answer = request(hub, "GET", "/agent", token, trust=trust, most_bytes=_MOST_BYTES)
     if answer.status != 200:
         raise UpgradeFailed(str(refused(answer.status, answer.headers, answer.body)))
     signature = hmac.new(key, answer.body, hashlib.sha256).hexdigest()

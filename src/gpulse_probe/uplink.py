@@ -9,9 +9,10 @@ from gpulse_probe import websocket
 from gpulse_probe.chance import fraction
 from gpulse_probe.connection import Closed, Connection
 from gpulse_probe.errand import Errand, ErrandFailed
-from gpulse_probe.link import Lost
+from gpulse_probe.link import Distrusted, Lost
 from gpulse_probe.refusal import Refused
 from gpulse_probe.tokens import JOIN, NoToken
+from gpulse_probe.trust import SYSTEM
 
 # Until the hub has said what suits it.
 FIRST_SPREAD_SECONDS = 2.5
@@ -28,13 +29,13 @@ _PASSING = (4408, 4429)
 class Uplink:
     """connection: the open one, None while there is none. step() as of Connection, but it raises nothing."""
 
-    def __init__(self, hub, tokens, node, log, ca=None):
+    def __init__(self, hub, tokens, node, log, trust=SYSTEM):
         self.connection = None
         self._hub = hub
         self._tokens = tokens
         self._node = node
         self._log = log
-        self._ca = ca
+        self._trust = trust
         self._instance = binascii.hexlify(os.urandom(8)).decode("ascii")
         self._token = self._joined = None
         self._under_way = self._joining = None
@@ -72,6 +73,9 @@ class Uplink:
                 self._refuse(Refused(str(closed)))
             else:
                 self._lose(str(closed))
+        except Distrusted as stranger:
+            self._log.say("no connection to %s: %s; trying on" % (self._hub, stranger))
+            self._pause(_about(REFUSED_PAUSE_SECONDS))
         except Lost as lost:
             self._lose(str(lost))
         except OSError as error:
@@ -91,9 +95,9 @@ class Uplink:
     def _begin(self):
         self._token = token = self._tokens.current()
         if token.startswith(JOIN):
-            self._joining = Errand(lambda: self._tokens.join(self._hub, token, self._node, self._ca), JOIN_SECONDS)
+            self._joining = Errand(lambda: self._tokens.join(self._hub, token, self._node, self._trust), JOIN_SECONDS)
         else:
-            self._under_way = Connection(self._hub, token, self._instance, self._ca)
+            self._under_way = Connection(self._hub, token, self._instance, self._trust)
             self._go_on()
 
     def _go_on(self):
@@ -115,6 +119,8 @@ class Uplink:
             return
         self._joining = None
         told = json.loads(answer.decode("ascii"))
+        if "distrusted" in told:
+            raise Distrusted(told["distrusted"])
         if "token" not in told:
             self._tokens.forgive()
             raise Refused(**told)

@@ -23,6 +23,16 @@ def test_certificates_travel_with_the_order():
     assert Order(hub="https://hub").files() == {}
 
 
+def test_fingerprints_travel_with_the_order():
+    known_by = "sha256:" + "0" * 64
+    order = Order(hub="https://hub", fingerprint=known_by)
+    order.check()
+    assert f"push --hub https://hub --fingerprint {known_by} " in " ".join(order.arguments("n"))
+    assert order.files() == {}
+    with pytest.raises(AgentError, match="without --ca"):
+        Order(hub="https://hub", fingerprint=known_by, certificates="x").check()
+
+
 @pytest.mark.parametrize(
     ("hub", "host", "behind", "refused"),
     [

@@ -8,6 +8,7 @@ from starlette.types import ASGIApp
 
 from gpulse.api.application import create_app
 from gpulse.fleet.fleet import Fleet
+from tests.api.people import open_access
 
 
 def ask(
@@ -23,7 +24,7 @@ def ask(
 
 def get(fleet: Fleet, path: str, **headers: str) -> httpx.Response:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return ask(create_app(fleet), path, headers=named)
+    return ask(create_app(fleet, access=open_access()), path, headers=named)
 
 
 def answer(fleet: Fleet, path: str) -> Any:

@@ -28,6 +28,7 @@ from gpulse.api.openapi import document
 from gpulse.errors import RequestError
 from tests.api.asking import ask
 from tests.api.fleets import small
+from tests.api.people import open_access
 from tests.api.serving import exchange, served
 
 
@@ -61,13 +62,14 @@ async def admitted(hub: Hub, query: object, path: Mapping[str, str], incoming: I
 
 
 ENDPOINTS = (
-    Endpoint(path="/echo", name="readEcho", summary="Reads.", answer=Echo, handle=told),
+    Endpoint(path="/echo", name="readEcho", summary="Reads.", answer=Echo, handle=told, may="read"),
     Endpoint(
         path="/echo",
         name="echo",
         summary="Tells what came.",
         answer=Echo,
         handle=echo,
+        may="read",
         method="POST",
         body=Echo,
         status=201,
@@ -79,8 +81,8 @@ ENDPOINTS = (
         summary="Needs a token.",
         answer=Echo,
         handle=admitted,
+        may="node",
         method="POST",
-        token=True,
         admit=doorkeeper,
     ),
 )
@@ -99,10 +101,11 @@ async def greet(websocket: WebSocket) -> None:
 
 
 def make_app() -> Starlette:
-    hub = Hub(small(), "gpulse", lambda: ())
+    access = open_access()
+    hub = Hub(small(), "gpulse", lambda: (), access)
     return Starlette(
         routes=[
-            *routes(ENDPOINTS, "", hub, Answers(hub)),
+            *routes(ENDPOINTS, "", hub, Answers(hub), access),
             WebSocketRoute("/echo", greet),
             Route("/impatient", impatient, methods=["POST"]),
         ],
@@ -316,9 +319,9 @@ def test_the_description_has_bodies_statuses_and_tokens():
     described = paths["/echo"]["post"]
     schema = {"$ref": "#/components/schemas/Echo"}
     assert described["requestBody"] == {"required": True, "content": {"application/json": {"schema": schema}}}
-    assert set(described["responses"]) == {"201", "400", "401", "413", "415"}
-    assert paths["/closed"]["post"]["security"] == [{"bearer": []}]
-    assert "security" not in described
+    assert set(described["responses"]) == {"201", "400", "401", "403", "413", "415", "421"}
+    assert paths["/closed"]["post"]["security"] == [{"token": []}]
+    assert described["security"] == [{"key": []}, {"session": []}, {}]
 
 
 @pytest.mark.parametrize(

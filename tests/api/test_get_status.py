@@ -14,10 +14,13 @@ from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.places import Place
 from tests.api.asking import ask
 from tests.api.fleets import GIB, HOSTILE, add, card, process, small, snapshot
+from tests.api.people import open_access
 
 
 def status(fleet: Fleet, body: bytes = b'{"passwd": "8888"}') -> dict[str, Any]:
-    response = ask(create_app(fleet), "/get-status", "POST", {"Content-Type": "application/json"}, body)
+    response = ask(
+        create_app(fleet, access=open_access()), "/get-status", "POST", {"Content-Type": "application/json"}, body
+    )
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == "application/json"
     assert set(response.json()) == {"Nodes"}
@@ -125,7 +128,7 @@ def test_whoever_reaches_the_hub_may_read(body: bytes):
     [("POST", b"", 400), ("POST", b"[]", 400), ("POST", b'{"passwd": 8888}', 400), ("GET", None, 405)],
 )
 def test_other_requests_are_refused(method: str, body: bytes | None, expected: int):
-    response = ask(create_app(small()), "/get-status", method, content=body)
+    response = ask(create_app(small(), access=open_access()), "/get-status", method, content=body)
     assert response.status_code == expected
     assert set(json.loads(response.content)["error"]) == {"code", "message", "detail"}
 
@@ -140,7 +143,7 @@ def test_one_answer_a_tick_for_all(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(get_status, "each_node", counting)
     fleet = small()
-    app = create_app(fleet)
+    app = create_app(fleet, access=open_access())
 
     async def asked(body: bytes) -> httpx.Response:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://hub") as client:

@@ -10,12 +10,13 @@ import pytest
 from gpulse.api import heads
 from gpulse.api.application import create_app
 from gpulse.fleet.fleet import Fleet
+from tests.api.people import open_access
 from tests.api.serving import exchange, served
 
 
 @pytest.fixture(scope="module")
 def port():
-    with served(create_app(Fleet())) as port:
+    with served(create_app(Fleet(), access=open_access())) as port:
         yield port
 
 

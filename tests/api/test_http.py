@@ -9,6 +9,7 @@ from gpulse.api.application import create_app
 from gpulse.fleet.fleet import Fleet
 from tests.api.asking import answer, ask, get, refusal
 from tests.api.fleets import add, small
+from tests.api.people import open_access
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_errors_name_the_thing_and_what_is_allowed(path: str, status: int, code:
 
 
 def test_only_reading_is_possible():
-    response = ask(create_app(small()), "/api/v1/nodes", "DELETE")
+    response = ask(create_app(small(), access=open_access()), "/api/v1/nodes", "DELETE")
     assert response.status_code == 405
     assert set(response.headers["allow"].split(", ")) == {"GET", "HEAD"}
     assert response.json()["error"]["message"] == "DELETE is not possible at /api/v1/nodes"
@@ -65,7 +66,7 @@ def test_a_crash_keeps_the_shape_of_an_error():
 
 def test_an_etag_holds_until_the_next_tick():
     fleet = small()
-    app = create_app(fleet)
+    app = create_app(fleet, access=open_access())
     first = ask(app, "/api/v1/nodes")
     tag = first.headers["etag"]
     assert re.fullmatch(r'W/"[0-9a-f]+-1-[0-9a-f]+"', tag)
@@ -73,7 +74,9 @@ def test_an_etag_holds_until_the_next_tick():
     assert (same.status_code, same.content) == (304, b"")
     assert same.headers["etag"] == tag
     assert ask(app, "/api/v1/nodes?limit=5").headers["etag"] != tag
-    assert ask(create_app(fleet), "/api/v1/nodes").headers["etag"] != tag, "another start of the hub"
+    assert ask(create_app(fleet, access=open_access()), "/api/v1/nodes").headers["etag"] != tag, (
+        "another start of the hub"
+    )
     fleet.tick()
     assert ask(app, "/api/v1/nodes", headers={"If-None-Match": tag}).status_code == 200
 
@@ -88,7 +91,7 @@ def test_an_answer_is_made_once_a_tick():
             return fleet.people()
 
     counting = Counting()
-    app = create_app(counting)
+    app = create_app(counting, access=open_access())
     assert ask(app, "/api/v1/users").json() == ask(app, "/api/v1/users").json()
     assert len(asked) == 1
     counting.tick()
@@ -102,7 +105,7 @@ def test_larger_answers_are_compressed_for_those_who_can():
     assert "content-encoding" not in plain.headers
     packed = get(fleet, "/api/v1/nodes", accept_encoding="gzip")
     assert packed.headers["content-encoding"] == "gzip"
-    assert packed.headers["vary"] == "Accept-Encoding"
+    assert packed.headers["vary"] == "Accept-Encoding, Authorization, Cookie"
     assert int(packed.headers["content-length"]) < len(plain.content) / 2
     assert [node["name"] for node in packed.json()["items"]] == [node["name"] for node in plain.json()["items"]]
     assert "content-encoding" not in get(fleet, "/api/v1/nodes", accept_encoding="gzip;q=0").headers
@@ -119,7 +122,7 @@ def test_a_large_answer_is_whole_when_compressed():
 
 
 def test_head_is_get_without_the_body():
-    app = create_app(small())
+    app = create_app(small(), access=open_access())
     for path in ("/api/v1/summary", "/", "/free"):
         whole = ask(app, path, headers={"Accept-Encoding": "identity"})
         head = ask(app, path, "HEAD", headers={"Accept-Encoding": "identity"})
@@ -141,7 +144,7 @@ def test_headers_close_what_nobody_needs(path: str):
 
 
 def test_everything_is_under_the_sub_path():
-    app = create_app(small(), base_path="gpulse/")
+    app = create_app(small(), access=open_access(), base_path="gpulse/")
     assert ask(app, "/gpulse/api/v1/summary").json()["nodes"] == 4
     assert ask(app, "/gpulse/healthz").status_code == 200
     assert "text/html" in ask(app, "/gpulse/").headers["content-type"]
@@ -153,7 +156,7 @@ def test_everything_is_under_the_sub_path():
 
 
 def test_no_other_file_can_be_read():
-    app = create_app(small())
+    app = create_app(small(), access=open_access())
     for path in ("/assets/../application.py", "/assets/%2e%2e/application.py", "/assets/", "/api/docs/../../errors.py"):
         assert ask(app, path).status_code == 404
 
@@ -168,7 +171,7 @@ def test_gzip_is_what_it_says():
 
 
 def test_the_hub_tells_its_title_and_notices():
-    app = create_app(small(), title="Lab", notices=lambda: ["no GPU here"])
+    app = create_app(small(), access=open_access(), title="Lab", notices=lambda: ["no GPU here"])
     hub = ask(app, "/api/v1/hub").json()
     assert (hub["title"], hub["notices"], hub["generation"]) == ("Lab", ["no GPU here"], 1)
     assert answer(small(), "/api/v1/hub")["notices"] == []

@@ -23,6 +23,7 @@ from gpulse.fleet.places import Place
 from gpulse.store import Records
 from gpulse.transport.push import MOST_REFUSALS_A_SECOND, Push
 from tests.api.fleets import card, snapshot
+from tests.api.people import open_access
 from tests.api.serving import served
 
 UNKNOWN = "gpn_0123456789ab_" + "0" * 48
@@ -38,7 +39,7 @@ class Hub:
         self.push = Push(
             self.fleet, lambda name: Place(name, address="push"), clock=lambda: self.stopped_at or time.monotonic()
         )
-        self.app = create_app(self.fleet, ingest=Ingest(self.tokens, self.push, Upgrades(folder)))
+        self.app = create_app(self.fleet, access=open_access(), ingest=Ingest(self.tokens, self.push, Upgrades(folder)))
         self.port = 0
 
     @property
@@ -94,9 +95,9 @@ def test_a_token_is_revoked_while_its_post_is_under_way(hub, path, monkeypatch):
     admitted = threading.Event()
     read = endpoint.read_body
 
-    async def telling(request):
+    async def telling(request, *limits):
         admitted.set()
-        return await read(request)
+        return await read(request, *limits)
 
     monkeypatch.setattr(endpoint, "read_body", telling)
 

@@ -20,6 +20,7 @@ from gpulse.api.application import SERVER_OPTIONS, create_app
 from gpulse.api.live import Listener
 from gpulse.fleet.fleet import Fleet
 from tests.api.fleets import add, card, small, snapshot
+from tests.api.people import open_access
 
 
 class Server:
@@ -33,7 +34,7 @@ class Server:
 
 @asynccontextmanager
 async def serving(fleet: Fleet, **options: Any) -> AsyncIterator[Server]:
-    app = create_app(fleet, **options)
+    app = create_app(fleet, **({"access": open_access()} | options))
     config = uvicorn.Config(app, log_level="error", lifespan="off", **SERVER_OPTIONS)
     server = uvicorn.Server(config)
     listening = socket.create_server(("127.0.0.1", 0))

@@ -21,6 +21,7 @@ from gpulse.fleet.places import Place
 from gpulse.simulate.transport import scene
 from tests.api.asking import ask, get
 from tests.api.fleets import GIB, HOSTILE, add, card, process, small, snapshot
+from tests.api.people import open_access
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 Told = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -269,7 +270,7 @@ def test_the_hub_tells_of_itself():
 
 def test_packed_or_not_it_is_the_same():
     fleet = lived()
-    app = create_app(fleet)
+    app = create_app(fleet, access=open_access())
     plain = ask(app, "/metrics?only=gpus", headers={"Accept-Encoding": "identity"})
     packed = ask(app, "/metrics?only=gpus", headers={"Accept-Encoding": "gzip"})
     assert "content-encoding" not in plain.headers
@@ -294,7 +295,7 @@ def test_made_once_for_all_who_ask_at_once():
     for number in range(100):
         add(fleet, f"gpu{number}", 8)
     fleet.tick()
-    app = create_app(fleet)
+    app = create_app(fleet, access=open_access())
 
     async def all_at_once() -> list[httpx.Response]:
         transport = httpx.ASGITransport(app=app)
@@ -312,7 +313,7 @@ def test_the_loop_is_not_kept():
         add(fleet, f"gpu{number}", 8)
     fleet.tick()
     fleet.names()
-    app = create_app(fleet)
+    app = create_app(fleet, access=open_access())
     longest = 0.0
 
     async def watched() -> None:

@@ -15,6 +15,7 @@ from gpulse.config import Web
 from gpulse.errors import ConfigError
 from tests.api.asking import ask
 from tests.api.fleets import small
+from tests.api.people import open_access
 
 PORTAL = "https://portal.example.org"
 SCRIPT = "console.log('gpulse');\n" * 100
@@ -42,7 +43,7 @@ def built(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def app(built: Path) -> Starlette:
-    return create_app(small(), built_page=built)
+    return create_app(small(), access=open_access(), built_page=built)
 
 
 @pytest.mark.parametrize(
@@ -100,14 +101,14 @@ def test_a_page_loads_from_the_hub_alone_and_by_relative_addresses(app: Starlett
 
 
 def test_under_a_sub_path(built: Path):
-    app = create_app(small(), base_path="/gpulse", built_page=built)
+    app = create_app(small(), access=open_access(), base_path="/gpulse", built_page=built)
     assert ask(app, "/gpulse/assets/index-Ab12.js").text == SCRIPT
     assert ask(app, "/gpulse/config.json").json()["hub"] == ""
     assert ask(app, "/assets/index-Ab12.js").status_code == 404
 
 
 def test_a_page_that_is_not_built_says_how_to_build_it(tmp_path: Path):
-    app = create_app(small(), built_page=tmp_path / "nothing")
+    app = create_app(small(), access=open_access(), built_page=tmp_path / "nothing")
     page = ask(app, "/")
     assert page.status_code == 200
     assert "make web" in page.text
@@ -129,7 +130,7 @@ def test_title_logo_and_style_of_a_site(built: Path, tmp_path: Path):
     (tmp_path / "our.SVG").write_text("<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>")
     (tmp_path / "our.css").write_text(":root { --accent: teal }")
     own = OwnFiles.read(Web(logo=tmp_path / "our.SVG", custom_css=tmp_path / "our.css"))
-    app = create_app(small(), title='Lab "7" </script>', own_files=own, built_page=built)
+    app = create_app(small(), access=open_access(), title='Lab "7" </script>', own_files=own, built_page=built)
     told = ask(app, "/config.json").json()
     assert told == {"hub": "", "title": 'Lab "7" </script>', "logo": "logo", "custom_css": True}
     logo = ask(app, "/logo")
@@ -157,7 +158,7 @@ def test_files_that_are_not_there(web: Web, words: str):
 
 
 def from_site(origin: str | None, path: str, *origins: str, method: str = "GET") -> httpx.Response:
-    app = create_app(small(), origins=origins)
+    app = create_app(small(), access=open_access(), origins=origins)
     return ask(app, path, method, headers={} if origin is None else {"Origin": origin})
 
 

@@ -6,6 +6,7 @@ from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.places import Place
 from tests.api.asking import answer, get, refusal
 from tests.api.fleets import GIB, HOSTILE, add, card, process, small, snapshot
+from tests.api.people import open_access
 
 
 def names(page: dict) -> list[str]:
@@ -214,7 +215,7 @@ def test_a_fleet_that_ticks_no_more_is_not_ready():
 
     now = [100.0]
     fleet = small()
-    hub = Hub(fleet, "gpulse", list, clock=lambda: now[0])
+    hub = Hub(fleet, "gpulse", list, open_access(), clock=lambda: now[0])
     now[0] += 4
     assert hub.stalled_seconds() == 4
     fleet.tick()

@@ -107,9 +107,11 @@ def running() -> Iterator[FakeHub]:
 
 def env(hub: str = "", encoding: str = "utf-8", **more: str) -> dict[str, str]:
     """An environment without a terminal's or a person's own settings."""
-    left_out = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "GPULSE_HUB"}
+    left_out = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "GPULSE_HUB", "GPULSE_KEY"}
     clean = {name: value for name, value in os.environ.items() if name not in left_out}
     clean["PYTHONIOENCODING"] = encoding
+    # Nobody's keys.
+    clean["XDG_CONFIG_HOME"] = os.devnull
     if hub:
         clean["GPULSE_HUB"] = hub
     return clean | more

@@ -28,6 +28,7 @@ from gpulse.export.site import Moment, Site, script
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.places import Place
 from tests.api.fleets import HOSTILE, card, process, small, snapshot
+from tests.api.people import open_access
 from tests.api.serving import served
 from tests.chromium import dom_of
 from tests.cli.hub import GPULSE, FakeHub, env, listing, node
@@ -115,7 +116,7 @@ def answers(hub: FakeHub) -> None:
 
 
 def test_everything_is_in_it(site: Path):
-    with served(create_app(small(), title="Lab & co")) as port:
+    with served(create_app(small(), access=open_access(), title="Lab & co")) as port:
         before = time.time()
         done(site, "--hub", f"http://127.0.0.1:{port}")
     page, files = page_of(site)
@@ -138,7 +139,7 @@ def test_what_a_site_made_its_own(tmp_path: Path, site: Path):
     (tmp_path / "logo.png").write_bytes(b"\x89PNG\r\n\x1a\n and more")
     (tmp_path / "our.css").write_text(":root{}")
     own = OwnFiles.read(Web(logo=tmp_path / "logo.png", custom_css=tmp_path / "our.css"))
-    with served(create_app(small(), own_files=own)) as port:
+    with served(create_app(small(), access=open_access(), own_files=own)) as port:
         done(site, "--hub", f"http://127.0.0.1:{port}")
     page, files = page_of(site)
     assert data_of(site)["logo"] == f"{files.name}/logo.png"
@@ -148,7 +149,7 @@ def test_what_a_site_made_its_own(tmp_path: Path, site: Path):
 
 
 def test_no_name_ends_the_script(site: Path):
-    with served(create_app(hostile())) as port:
+    with served(create_app(hostile(), access=open_access())) as port:
         done(site, "--hub", f"http://127.0.0.1:{port}")
     text = (page_of(site)[1] / "data.js").read_text()
     assert "<" not in text
@@ -166,7 +167,7 @@ def test_a_title_is_words_and_no_html(hub: FakeHub, site: Path):
 
 @pytest.mark.parametrize("way", ["file", "http"])
 def test_a_browser_shows_it(tmp_path: Path, site: Path, way: str):
-    with served(create_app(hostile(), title="Lab")) as port:
+    with served(create_app(hostile(), access=open_access(), title="Lab")) as port:
         done(site, "--hub", f"http://127.0.0.1:{port}")
 
     class Files(http.server.SimpleHTTPRequestHandler):

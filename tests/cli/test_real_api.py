@@ -11,6 +11,7 @@ import uvicorn
 from gpulse.api.application import create_app
 from gpulse.fleet.fleet import Fleet
 from gpulse.simulate.transport import SimulatedTransport, scene
+from tests.api.people import open_access
 from tests.cli.hub import gpulse
 
 NODES = 10
@@ -26,7 +27,9 @@ def url() -> Iterator[str]:
     for number in range(25):
         transport.step(number)
     fleet.tick()
-    server = uvicorn.Server(uvicorn.Config(create_app(fleet), port=0, log_level="error", ws="none"))
+    server = uvicorn.Server(
+        uvicorn.Config(create_app(fleet, access=open_access()), port=0, log_level="error", ws="none")
+    )
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
     thread.start()
     deadline = time.monotonic() + 10

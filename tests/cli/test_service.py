@@ -92,7 +92,6 @@ def test_cron_starts_the_hub(service, machine):
 
 def test_mistakes_are_told_now(service, tmp_path):
     assert "is no port" in service("install", "gpu01:x", code=2).stderr
-    assert "--open-to-network" in service("install", "--host", "10.0.0.7", code=2).stderr
     (tmp_path / "work/gpulse.toml").write_text("[hub]\nprot = 1\n")
     assert "there is no such setting" in service("install", code=2).stderr
     assert service("restart", code=1).stdout == "– hub  absent\n"

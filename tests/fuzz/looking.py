@@ -4,6 +4,7 @@ import asyncio
 
 import msgspec
 
+from gpulse.api.access import NOBODY, NOTHING
 from gpulse.api.bodies import Incoming
 from gpulse.api.exposition import TEXT
 from gpulse.api.get_status import get_status
@@ -15,6 +16,7 @@ from gpulse.fleet.filter import parse
 from gpulse.fleet.fleet import BadLine, Fleet
 from gpulse.fleet.frames import Frames
 from gpulse.fleet.places import Place
+from tests.api.people import open_access
 from tests.fleet.lines import gpu, process, snapshot
 
 BASE = snapshot(gpu(0), gpu(1), processes=[process(7, "GPU-0"), process(8, "GPU-1", user="bob")], node="x")
@@ -35,7 +37,7 @@ class Looking:
         self.fleet.line("x", BASE)
         self.fleet.line("y", OTHER)
         self._frames = Frames(self.fleet)
-        self._hub = Hub(self.fleet, "test", list)
+        self._hub = Hub(self.fleet, "test", list, open_access())
         self._json = JsonSource(self._hub, FILTER, "text", 100)
 
     def take(self, line: bytes) -> bool:
@@ -79,7 +81,7 @@ class Looking:
         async for node, gpus in matching(self.fleet, FILTER):
             msgspec.json.encode((node, gpus))
         await get_status(self._hub, None, {})
-        await get_metrics(self._hub, MetricsQuery(), {}, Incoming({}, None, TEXT))
+        await get_metrics(self._hub, MetricsQuery(), {}, Incoming(headers={}, media=TEXT, who=NOBODY, sight=NOTHING))
         await self._json.step()
         msgspec.json.decode(self._json.full())
         msgspec.json.decode(self._json.delta() or "null")

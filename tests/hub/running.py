@@ -39,7 +39,7 @@ class RunningHub:
         assert self.process.stdout
         ready = select.select([self.process.stdout], [], [], 30)[0]
         line = self.process.stdout.readline().decode() if ready else ""
-        if not line.startswith("http://"):
+        if not line.startswith(("http://", "https://")):
             self.process.kill()
             raise AssertionError(f"no URL but {line!r}: {self.process.communicate()[1].decode()}")
         self.url = line.strip()

@@ -1,12 +1,15 @@
 """gpulse up and gpulse demo, started as people start them."""
 
+import getpass
 import os
+import select
 import signal
 import socket
 import subprocess
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.fake_nvml import Process, h100_node
@@ -84,14 +87,84 @@ def test_busy_port(tmp_path):
 
 
 def test_address_that_is_not_ours(tmp_path):
-    assert "does not resolve" in refused("up", "--host", "nowhere.invalid", "--open-to-network", directory=tmp_path)
-    message = refused("up", "--host", "192.0.2.254", "--port", "0", "--open-to-network", directory=tmp_path)
+    assert "does not resolve" in refused("up", "--host", "nowhere.invalid", directory=tmp_path)
+    message = refused("up", "--host", "192.0.2.254", "--port", "0", directory=tmp_path)
     assert message.startswith("cannot listen on 192.0.2.254 port 0: ")
 
 
-def test_address_others_can_reach_must_be_wanted(tmp_path):
-    assert "--open-to-network" in refused("up", "--host", "0.0.0.0", directory=tmp_path)  # noqa: S104 - it is refused
-    assert "--open-to-network" in refused("demo", "--host", "::", directory=tmp_path)
+def link_of(hub: RunningHub) -> str:
+    """The second line: what signs in who started it."""
+    assert hub.process.stdout
+    assert select.select([hub.process.stdout], [], [], 30)[0]
+    words, _, link = hub.process.stdout.readline().decode().strip().partition(": ")
+    assert words == "Sign in as admin"
+    return link
+
+
+def sign_in(hub: RunningHub, code: str) -> httpx.Response:
+    own = {"Origin": hub.url.rstrip("/"), "X-Gpulse": "1"}
+    return httpx.post(hub.url + "api/v1/session/link", json={"code": code}, headers=own, timeout=10)
+
+
+def test_a_link_signs_in_who_started_it_once(tmp_path):
+    with RunningHub("demo", "--nodes", "2", directory=tmp_path) as hub:
+        page, _, code = link_of(hub).partition("#/sign-in/")
+        assert page == hub.url
+        signed_in = sign_in(hub, code)
+        assert signed_in.json()["role"] == "admin"
+        assert signed_in.json()["name"] == getpass.getuser()
+        assert sign_in(hub, code).status_code == 401
+        assert code not in hub.said()
+
+
+def test_without_a_link_where_a_log_would_keep_it(tmp_path):
+    with RunningHub("demo", "--nodes", "2", "--no-link", directory=tmp_path) as hub:
+        hub.until(lambda: hub.get("api/v1/summary")["nodes"] == 2)
+        assert hub.end() == 0
+        assert hub.process.stdout.read() == b""
+
+
+@pytest.mark.parametrize(("word", "status"), [("read", 200), ("none", 401)])
+def test_what_nobody_may_is_a_setting(tmp_path, word, status):
+    (tmp_path / "gpulse.toml").write_text(f'hub.local = false\naccess.anonymous = "{word}"\n')
+    with RunningHub("up", directory=tmp_path) as hub:
+        assert httpx.get(hub.url + "api/v1/nodes").status_code == status
+
+
+def test_commands_of_who_started_it_need_no_password(tmp_path):
+    (tmp_path / "gpulse.toml").write_text('hub.local = false\naccess.anonymous = "none"\n')
+    data = tmp_path / "home/.local/share/gpulse"
+    with RunningHub("up", "--data", str(data), directory=tmp_path) as hub:
+        hub.until((data / "cli-key").exists)
+        assert (data / "cli-key").stat().st_mode & 0o777 == 0o600
+
+        def nodes(**variables):
+            environment = {**os.environ, "HOME": str(tmp_path / "home"), "GPULSE_HUB": hub.url, **variables}
+            environment.pop("XDG_CONFIG_HOME", None)
+            return subprocess.run(
+                [GPULSE, "nodes"], capture_output=True, text=True, env=environment, check=False, timeout=30
+            )
+
+        assert nodes().returncode == 0
+        somebody = nodes(HOME=str(tmp_path / "another"))
+        assert somebody.returncode == 2
+        assert "sign in first; sign in with: gpulse login --hub " in somebody.stderr
+        assert hub.end() == 0
+    assert not (data / "cli-key").exists()
+
+
+def test_another_process_signs_out_within_a_second(tmp_path):
+    (tmp_path / "gpulse.toml").write_text('hub.local = false\naccess.anonymous = "none"\n')
+    data = str(tmp_path / "data")
+    with RunningHub("up", "--data", data, directory=tmp_path) as hub:
+        code = link_of(hub).partition("#/sign-in/")[2]
+        cookie = {"Cookie": sign_in(hub, code).headers["set-cookie"].partition(";")[0]}
+        assert httpx.get(hub.url + "api/v1/nodes", headers=cookie).status_code == 200
+        add = [GPULSE, "user", "add", "other", "--role", "admin", "--no-password", "--data", data]
+        subprocess.run(add, check=True, capture_output=True, timeout=30)
+        disable = [GPULSE, "user", "disable", getpass.getuser(), "--data", data]
+        subprocess.run(disable, check=True, capture_output=True, timeout=30)
+        hub.until(lambda: httpx.get(hub.url + "api/v1/nodes", headers=cookie).status_code == 401, seconds=5)
 
 
 def test_unreadable_config(tmp_path):
@@ -139,6 +212,21 @@ def test_sub_path(tmp_path):
 def test_a_logo_that_is_not_there_is_told_before_anything_starts(tmp_path):
     (tmp_path / "gpulse.toml").write_text('[web]\nlogo = "logo.svg"\n')
     assert refused("up", directory=tmp_path).startswith(f"web.logo: {tmp_path}/logo.svg cannot be read")
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ('[access.proxy]\nheader = "X"\naddresses = ["10.0.0.7"]\nsecret_file = "s"', "access.proxy.secret_file: "),
+        (
+            '[access.oidc]\nissuer = "https://x"\nclient_id = "y"\nclient_secret_file = "s"',
+            "access.oidc.client_secret_",
+        ),
+    ],
+)
+def test_a_secret_that_is_not_there_is_told_before_anything_starts(tmp_path, table, told):
+    (tmp_path / "gpulse.toml").write_text(table)
+    assert refused("up", directory=tmp_path).startswith(told)
 
 
 def test_this_machine_may_be_listed_too(tmp_path):

@@ -13,6 +13,7 @@ from gpulse_probe import hub_address
 from gpulse_probe.backlog import Backlog
 from gpulse_probe.outlets.push import Push
 from gpulse_probe.tokens import Tokens
+from gpulse_probe.trust import Trust
 from gpulse_probe.uplink import Uplink
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
@@ -90,10 +91,13 @@ class Words(list[str]):
             self.append(words)
 
 
-def make_push(folder: Path, url: str, backlog: Backlog | None = None, ca: str | None = None) -> tuple[Push, Words]:
+def make_push(
+    folder: Path, url: str, backlog: Backlog | None = None, ca: str | None = None, fingerprint: str | None = None
+) -> tuple[Push, Words]:
     """A Push whose ticks are made by hand."""
     words = Words()
-    uplink = Uplink(hub_address.read(url), Tokens(str(folder), None, NODE_TOKEN), "n1", words, ca)
+    trusted = Trust(ca, fingerprint)
+    uplink = Uplink(hub_address.read(url), Tokens(str(folder), None, NODE_TOKEN), "n1", words, trusted)
     return Push(uplink, words, backlog=backlog), words
 
 

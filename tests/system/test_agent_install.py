@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 import gpulse
+from gpulse.tls.own import own_fingerprint
 from tests.hub.running import GPULSE, RunningHub
 from tests.probe.machine import CRONTAB, alive, until
 from tests.system.own_machine import OwnMachine
@@ -272,6 +273,11 @@ def test_http_over_a_network_is_told_once(node, run):
         (("--way", "serve"), "needs --listen ADDRESS"),
         (("--way", "drop", "--drop", "relative"), "needs --drop DIR"),
         (("--hub", "https://hub", "--ca", "/nonexistent"), "--ca /nonexistent cannot be read"),
+        (
+            ("--hub", "https://hub", "--fingerprint", "sha256:0"),
+            "--fingerprint: a fingerprint is sha256: and 64 digits",
+        ),
+        (("--hub", "http://hub", "--fingerprint", "sha256:" + "0" * 64), "--fingerprint goes with --hub https://"),
     ],
 )
 def test_mistakes(run, words, said):
@@ -310,3 +316,26 @@ def test_a_node_with_systemd(node, told, tmp_path):
         assert told("install", "gpu01", "--way", "drop", "--drop", str(tmp_path))["gpu01"]["outcome"] == "unchanged"
         assert told("remove", "gpu01")["gpu01"]["outcome"] == "removed"
         assert own.processes(["app.slice"]) == []
+
+
+def test_agents_are_told_the_fingerprint_of_a_hub_with_its_own_certificate(
+    node, run, told, settings_file, tmp_path, monkeypatch
+):
+    node("gpu01")
+    url = "https://127.0.0.1:9"
+    install = ("install", "gpu01", "--hub", url)
+    with settings_file.open("a") as file:
+        file.write("[tls]\nself_signed = true\n")
+    assert "start it once" in run("agent", *install, code=2).stderr
+    with RunningHub("up", "--config", str(settings_file), "--data", str(tmp_path / "data")) as hub:
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "data" / "tls" / "certificate.pem"))
+        found = told("install", "gpu01", "--hub", hub.url)["gpu01"]
+        known_by = own_fingerprint(tmp_path / "data")
+        assert ["--fingerprint", known_by] == found["command"][found["command"].index("--fingerprint") :][:2]
+        hub.until(lambda: hub.node("gpu01")["state"] == "up")
+    # Whoever names another knows better; and http has none.
+    other = "sha256:" + "0" * 64
+    assert other in told(*install, "--fingerprint", other)["gpu01"]["command"]
+    assert "--fingerprint" not in told("install", "gpu01", "--hub", NO_HUB)["gpu01"]["command"]
+    settings_file.write_text(settings_file.read_text().replace("self_signed = true", ""))
+    assert "tls.self_signed is not set in these settings" in run("agent", *install).stderr

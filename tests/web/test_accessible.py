@@ -8,7 +8,7 @@ from tests.hub.running import RunningHub
 from tests.web.browsing import PAGES, visit
 
 AXE = web.MODULES / "axe-core" / "axe.min.js"
-_FIND = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
+FIND = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
     .filter((one) => one.impact === "serious" || one.impact === "critical")
     .map((one) => one.id + ": " + one.help + ": " + one.nodes.slice(0, 3).map((node) => node.html).join(" "))"""
 
@@ -20,4 +20,4 @@ def test_no_serious_violation(browser: Browser, demo: RunningHub, name: str, sch
     with visit(browser, demo.url, color_scheme=scheme, bypass_csp=True) as seen:
         page = seen.go_to(name, demo)
         page.add_script_tag(path=AXE)
-        assert page.evaluate(_FIND) == []
+        assert page.evaluate(FIND) == []

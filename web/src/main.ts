@@ -1,8 +1,11 @@
-/** Begins the page: reads where the hub is, connects, draws. */
+/** Begins the page: reads where the hub is, asks it who looks, connects, draws. */
 import { mount } from "svelte";
 import App from "./App.svelte";
+import { cameBack } from "./lib/came_back";
 import { loadConfig, site } from "./lib/hub";
 import { live } from "./lib/live/live.svelte";
+import { route } from "./lib/route.svelte";
+import { session } from "./lib/session.svelte";
 import "./styles/tokens.css";
 import "./styles/base.css";
 
@@ -15,6 +18,9 @@ async function start(): Promise<void> {
     // At the very end: it wins over the sheets of pages that load later, which go into the head.
     document.body.append(sheet);
   }
+  await session.begin();
+  const back = cameBack(location.hash, session.name !== null);
+  if (back !== null) route.replace(back);
   live.start();
   mount(App, { target: document.getElementById("app")! });
 }

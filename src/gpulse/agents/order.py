@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from gpulse.errors import AgentError
+from gpulse_probe import fingerprint
 
 Way = Literal["push", "serve", "drop"]
 # Stands for the agent's folder, which only the node knows.
@@ -23,6 +24,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     hub: str = ""
     # push: certificates to trust, as a file has them; none are the system's.
     certificates: str = ""
+    # push: of the hub's key, which then is all that is trusted.
+    fingerprint: str = ""
     # serve: where it listens.
     listen: str = ""
     port: int = 7080
@@ -34,6 +37,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
         """AgentError where something is missing."""
         if self.way == "push":
             _host_of(self.hub)
+            if self.fingerprint:
+                self._check_fingerprint()
         elif self.way == "serve" and not self.listen:
             raise AgentError(
                 "--way serve needs --listen ADDRESS, the node's address that the hub asks; 0.0.0.0 is all of them"
@@ -41,10 +46,20 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
         elif self.way == "drop" and not self.drop.startswith("/"):
             raise AgentError("--way drop needs --drop DIR, a folder by its full path on the nodes")
 
+    def _check_fingerprint(self) -> None:
+        if self.certificates or not self.hub.startswith("https:"):
+            raise AgentError("--fingerprint goes with --hub https://…, and without --ca")
+        try:
+            # The probe has no annotations: they would cost every node memory.
+            fingerprint.read(self.fingerprint)  # type: ignore[no-untyped-call]
+        except ValueError as problem:
+            raise AgentError(f"--fingerprint: {problem}; `gpulse up` prints it") from None
+
     def arguments(self, node: str) -> list[str]:
         """The agent's command line on a node."""
         if self.way == "push":
             trust = ["--ca", f"{FOLDER}/{CERTIFICATES}"] if self.certificates else []
+            trust += ["--fingerprint", self.fingerprint] if self.fingerprint else []
             told = ["push", "--hub", self.hub, *trust, "--folder", FOLDER, "--upgrade"]
         elif self.way == "serve":
             told = ["serve", "--host", self.listen, "--port", str(self.port), "--token-file", f"{FOLDER}/token"]

@@ -13,13 +13,15 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from gpulse.api import viewer
+from gpulse.api.access import Access
 from gpulse.api.answers import Answers, Body
 from gpulse.api.endpoint import routes as endpoint_routes
 from gpulse.api.errors import on_crash, on_http_exception
 from gpulse.api.heads import HttpProtocol
+from gpulse.api.host_check import HostCheck
 from gpulse.api.hub import Hub, Ingest
 from gpulse.api.ingest import Lines, refuse_get
-from gpulse.api.live import Live, refuse_plain
+from gpulse.api.live import Live
 from gpulse.api.openapi import document
 from gpulse.api.page import BUILT, STATIC, File, OwnFiles, file_routes, page_routes
 from gpulse.api.routes import ENDPOINTS
@@ -36,12 +38,15 @@ SERVER_OPTIONS: dict[str, Any] = {
     "ws_ping_timeout": 20.0,
     "ws_max_size": 65536,
     "server_header": False,
+    # Whoever is on this machine could say with X-Forwarded-For that they are the proxy; who is one is in the settings.
+    "proxy_headers": False,
 }
 
 
 def create_app(
     fleet: Fleet,
     *,
+    access: Access,
     base_path: str = "",
     title: str = "gpulse",
     notices: Callable[[], Sequence[str]] = lambda: (),
@@ -51,21 +56,24 @@ def create_app(
     own_files: OwnFiles | None = None,
     built_page: Path = BUILT,
     ingest: Ingest | None = None,
+    strict_transport: bool = False,
 ) -> Starlette:
     """The application. `base_path` is a sub-path that a reverse proxy leaves in place: "/gpulse".
 
+    `access` says who may ask; what is served beside the addresses of ENDPOINTS tells nothing of the cluster.
     `origins` are other sites ("https://portal.example.org") whose pages may read everything and the live stream.
+    `strict_transport`: browsers shall ask this host by https alone.
     """
     base = "/" + base_path.strip("/") if base_path.strip("/") else ""
-    hub = Hub(fleet, title, notices, ingest)
+    hub = Hub(fleet, title, notices, access, ingest)
     answers = Answers(hub)
     allowed = as_origins(origins)
     live = Live(hub, most_listeners, most_streams, sorted(allowed))
     hub.listeners = lambda: live.listeners
     description = document(ENDPOINTS, title)
     routes: list[BaseRoute] = [
-        *endpoint_routes(ENDPOINTS, base, hub, answers),
-        Route(base + "/api/v1/live", refuse_plain, name="live"),
+        *endpoint_routes(ENDPOINTS, base, hub, answers, access),
+        Route(base + "/api/v1/live", live.refuse_plain, name="live"),
         WebSocketRoute(base + "/api/v1/live", live.serve),
         Route(base + "/api/v1/ingest", refuse_get),
         WebSocketRoute(base + "/api/v1/ingest", Lines(hub).serve),
@@ -80,7 +88,7 @@ def create_app(
         routes.append(_redirect(base, base + "/"))
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(SecurityHeaders, allowed)],
+        middleware=[Middleware(SecurityHeaders, allowed, strict_transport), Middleware(HostCheck, access.hosts)],
         exception_handlers={HTTPException: on_http_exception, Exception: on_crash},
     )
     app.router.redirect_slashes = False

@@ -11,7 +11,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from gpulse.auth.identity import Identity
 from gpulse.errors import RequestError
+from gpulse.fleet.sight import Sight
 
 MOST_BYTES = 1 << 20
 DEADLINE_SECONDS = 30.0
@@ -24,7 +26,7 @@ _GZIP = ("gzip", "x-gzip")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Incoming:
     """What a handler may want to know of the request beside its query and path."""
 
@@ -34,6 +36,13 @@ class Incoming:
     body: bytes = b""
     # What the endpoint's `admit` gave back.
     admitted: Any = None
+    # Who asks; nobody where one answer serves all who see the same.
+    who: Identity
+    # What they see of others.
+    sight: Sight
+    # Where they are, as far as that is known, and whether nobody in between can read along.
+    address: str = ""
+    secure: bool = False
 
 
 async def read_body(request: Request, limit: int = MOST_BYTES, seconds: float = DEADLINE_SECONDS) -> bytes:

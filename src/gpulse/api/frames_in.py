@@ -75,6 +75,10 @@ class FramesIn:
         if at < len(data):
             self._buffer = bytearray(data[at:])
 
+    def ignore_messages(self) -> None:
+        """From now on control frames alone matter."""
+        self._binary = self._text = _ignore
+
     def _frame(self, data: bytes, at: int) -> int:
         """Read the frame that begins there; where the next begins, or `at` itself while it is not whole."""
         self._needed = 2
@@ -129,6 +133,10 @@ class FramesIn:
         whole = b"".join([*self._parts, payload]) if self._parts else payload
         self._kind, self._parts, self._size = None, [], 0
         (self._text if kind == TEXT else self._binary)(whole)
+
+
+def _ignore(_message: bytes) -> None:
+    return None
 
 
 def close_frame(code: int, reason: str) -> bytes:

@@ -15,7 +15,7 @@ _MIB = 1 << 20
 
 
 class StatusRequest(msgspec.Struct, kw_only=True):
-    """Who asks. Whoever reaches the hub may read everything, so what it says makes no difference."""
+    """Who asks: a key stands for the password. Where everybody may read, what it says makes no difference."""
 
     passwd: str = ""
 
@@ -132,12 +132,14 @@ ENDPOINTS = (
     Endpoint(
         path="/get-status",
         name="getStatus",
-        summary="All nodes in the shape that older monitors read; what is in passwd does not matter yet.",
+        summary="All nodes in the shape that older monitors read; the password is a key.",
         answer=ClusterStatus,
         handle=get_status,
+        may="read",
         method="POST",
         body=StatusRequest,
         same_for_all=True,
+        key_in_body=lambda told: told.passwd,
         errors=(400, 406, 408, 413, 415),
     ),
 )

@@ -60,6 +60,7 @@ ENDPOINTS = (
         summary="The fleet in figures; the states add up to its GPUs.",
         answer=Summary,
         handle=get_summary,
+        may="read",
         errors=(400, 406),
     ),
     Endpoint(
@@ -68,6 +69,7 @@ ENDPOINTS = (
         summary="The hub's title, version and notices.",
         answer=HubView,
         handle=get_hub,
+        may="read",
         errors=(400, 406),
     ),
     Endpoint(
@@ -76,6 +78,7 @@ ENDPOINTS = (
         summary="The process is alive.",
         answer=Alive,
         handle=alive,
+        may="anyone",
         errors=(400, 406),
         cached=False,
     ),
@@ -85,6 +88,7 @@ ENDPOINTS = (
         summary="The fleet ticks; 503 when it does not.",
         answer=Ready,
         handle=ready,
+        may="anyone",
         errors=(400, 406, 503),
         cached=False,
     ),

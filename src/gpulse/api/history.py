@@ -92,6 +92,7 @@ ENDPOINTS = (
         summary="The last ten minutes of a node's GPUs, or of one: a number for each ten seconds.",
         answer=HistoryView,
         handle=get_history,
+        may="read",
         query=HistoryQuery,
         errors=(400, 404, 406),
     ),

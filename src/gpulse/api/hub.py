@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from gpulse.api.access import Access
 from gpulse.auth.tokens import Tokens
 from gpulse.auth.upgrades import Upgrades
 from gpulse.fleet.fleet import Fleet
@@ -32,12 +33,14 @@ class Hub:
         fleet: Fleet,
         title: str,
         notices: Callable[[], Sequence[str]],
+        access: Access,
         ingest: Ingest | None = None,
         clock: Callable[[], float] = time.monotonic,
     ):
         self.fleet = fleet
         self.title = title
         self.notices = notices
+        self.access = access
         # None where it takes nothing from nodes.
         self.ingest = ingest
         # How many watch the live stream; whoever serves it says so.

@@ -7,26 +7,36 @@ that fits is a full one, so that no listener ever waits in memory.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
 from typing import Annotated, Literal, Protocol
 from urllib.parse import urlsplit
 
 from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from gpulse.api.errors import error_response
 from gpulse.api.hub import Hub
 from gpulse.api.live_json import JsonSource
-from gpulse.api.queries import Filtered, read_query
+from gpulse.api.queries import Filtered, as_person, read_query
+from gpulse.api.rules import May, permit
+from gpulse.auth.identity import Identity
 from gpulse.errors import RequestError
 from gpulse.fleet.frames import Frames
+from gpulse.fleet.sight import Sight
 
 # How soon after a tick its frame goes out, at most.
 _POLL_SECONDS = 0.05
 # A stream that takes long to make comes less often: it gets at most this share of the loop.
 _LARGEST_SHARE = 0.2
+# How soon somebody who was signed out sees nothing any more, at most.
+_LOOK_SECONDS = 0.25
+_GOODBYE_SECONDS = 1.0
+MAY: May = "read"
 POLICY_VIOLATION = 1008
+# Ours: the page then asks who is signed in.
+SIGNED_OUT = 4401
 TRY_AGAIN_LATER = 1013
 
 
@@ -125,7 +135,8 @@ class Live:
         self._most_listeners = most_listeners
         self._most_streams = most_streams
         self._origins = frozenset(origin.lower() for origin in origins)
-        self._streams: dict[LiveQuery | None, Stream] = {}
+        # By what is asked for, and of JSON, which tells of people, also by what is seen of them.
+        self._streams: dict[tuple[LiveQuery, Sight] | None, Stream] = {}
         self._publisher: asyncio.Task[None] | None = None
         # Kept when nobody watches: nodes keep their part of the layout, numbered for this one maker of frames.
         self._binary = BinarySource(hub)
@@ -140,10 +151,16 @@ class Live:
             # A page of another site must not read the fleet through its visitor's browser.
             await websocket.close(POLICY_VIOLATION)
             return
+        try:
+            caller = await self._hub.access.caller(websocket)
+            permit(MAY, caller.who, changes=False)
+        except RequestError as error:
+            await websocket.send_denial_response(error_response(error))
+            return
         await websocket.accept()
         try:
-            query = read_query(LiveQuery, websocket.query_params)
-            stream = self._join(query)
+            query = as_person(read_query(LiveQuery, websocket.query_params), caller.who.name)
+            stream = self._join(query, caller.sight)
         except RequestError as error:
             code = TRY_AGAIN_LATER if error.status == 503 else POLICY_VIOLATION
             await websocket.close(code, _reason(error))
@@ -155,7 +172,14 @@ class Live:
         if self._publisher is None or self._publisher.done():
             self._publisher = asyncio.create_task(self._publish())
         try:
-            await _until_first_ends(listener.feed(_sender(websocket)), _goodbye(websocket), _failure(self._publisher))
+            await _until_first_ends(
+                listener.feed(_sender(websocket)),
+                _goodbye(websocket),
+                _failure(self._publisher),
+                self._signed_out(caller.who, caller.sight),
+            )
+            if not self._sees_the_same(caller.who, caller.sight):
+                await _send_off(websocket)
         finally:
             stream.listeners.discard(listener)
             self._streams = {key: kept for key, kept in self._streams.items() if kept.listeners}
@@ -163,13 +187,39 @@ class Live:
                 self._publisher.cancel()
                 self._publisher = None
 
-    def _join(self, query: LiveQuery) -> Stream:
+    async def refuse_plain(self, request: Request) -> Response:
+        """A plain GET of the stream's address."""
+        error = RequestError(
+            426, "upgrade_required", "this address speaks WebSocket", "connect with a WebSocket client: docs/api.md"
+        )
+        headers = {"Upgrade": "websocket", "Connection": "Upgrade"}
+        try:
+            caller = await self._hub.access.caller(request)
+            permit(MAY, caller.who, changes=False)
+            as_person(read_query(LiveQuery, request.query_params), caller.who.name).filter()
+        except RequestError as refused:
+            error, headers = refused, {}
+        response = error_response(error, headers=headers)
+        self._hub.access.mark(response, None)
+        return response
+
+    def _sees_the_same(self, who: Identity, sight: Sight) -> bool:
+        """Whether somebody who watches is still signed in, and still sees as much of others."""
+        now = self._hub.access.current(who)
+        return now is not None and now.role is not None and self._hub.access.sight(now) == sight
+
+    async def _signed_out(self, who: Identity, sight: Sight) -> None:
+        """Ends when somebody may no longer watch what they watch."""
+        while self._sees_the_same(who, sight):
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def _join(self, query: LiveQuery, sight: Sight) -> Stream:
         if self.listeners >= self._most_listeners:
             message = f"the hub has its most listeners already ({self._most_listeners}); try again later"
             raise RequestError(503, "too_many_listeners", message)
         if query.format == "binary" and (query.q or query.me):
             raise RequestError(400, "bad_parameter", "a binary stream takes no filter; leave q out or take format=json")
-        key = None if query.format == "binary" else query
+        key = None if query.format == "binary" else (query, sight)
         if key not in self._streams:
             if len(self._streams) >= self._most_streams:
                 message = f"the hub makes {self._most_streams} different streams already; try again without a filter"
@@ -196,18 +246,6 @@ class Live:
             await asyncio.sleep(_POLL_SECONDS)
 
 
-async def refuse_plain(request: Request) -> Response:
-    """A plain GET of the stream's address."""
-    try:
-        read_query(LiveQuery, request.query_params).filter()
-    except RequestError as refused:
-        return error_response(refused)
-    error = RequestError(
-        426, "upgrade_required", "this address speaks WebSocket", "connect with a WebSocket client: docs/api.md"
-    )
-    return error_response(error, headers={"Upgrade": "websocket", "Connection": "Upgrade"})
-
-
 def _sender(websocket: WebSocket) -> Callable[[str | bytes], Awaitable[None]]:
     def send(frame: str | bytes) -> Awaitable[None]:
         return websocket.send_text(frame) if isinstance(frame, str) else websocket.send_bytes(frame)
@@ -219,6 +257,14 @@ async def _goodbye(websocket: WebSocket) -> None:
     while (await websocket.receive())["type"] != "websocket.disconnect":
         # Listeners have nothing to say; what they send is read so that their goodbye is seen.
         continue
+
+
+async def _send_off(websocket: WebSocket) -> None:
+    """Who does not even read the goodbye is not waited for."""
+    if websocket.client_state == WebSocketState.CONNECTED:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GOODBYE_SECONDS):
+                await websocket.close(SIGNED_OUT, "signed out, or another role: sign in again, or connect anew")
 
 
 async def _failure(publisher: "asyncio.Task[None]") -> None:

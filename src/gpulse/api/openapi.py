@@ -7,6 +7,7 @@ import msgspec
 
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.errors import MEANINGS, ErrorAnswer
+from gpulse.api.live import MAY as LIVE_MAY
 from gpulse.api.live import LiveQuery
 from gpulse_probe import __version__
 
@@ -31,8 +32,13 @@ def document(endpoints: Sequence[Endpoint], title: str) -> dict[str, Any]:
             "parameters": _query_parameters(LiveQuery),
             "responses": {
                 "101": {"description": "The stream begins."},
-                **{str(status): _error(status, "application/json", error_schema) for status in (400, 422, 426)},
+                **{
+                    str(status): _error(status, "application/json", error_schema)
+                    for status in (400, 401, 403, 421, 422, 426)
+                },
             },
+            "security": [{"key": []}, {"session": []}, {}],
+            "x-may": LIVE_MAY,
         }
     }
     return {
@@ -47,7 +53,16 @@ def document(endpoints: Sequence[Endpoint], title: str) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": components,
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "description": "A token of a node."}},
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer", "description": "A token of a node."},
+                "key": {"type": "http", "scheme": "bearer", "description": "A key of a person."},
+                "session": {
+                    "type": "apiKey",
+                    "in": "cookie",
+                    "name": "gpulse_HUB",
+                    "description": "A signed-in browser.",
+                },
+            },
         },
     }
 
@@ -65,14 +80,18 @@ def _operation(endpoint: Endpoint, of_type: dict[int, dict[str, Any]], error_sch
     ]
     schema = of_type.get(id(endpoint.answer), {"type": "string"})
     done = str(endpoint.status)
-    content = {media.split(";")[0]: {"schema": schema} for media in (endpoint.media, *endpoint.other_media)}
+    text = {"type": "string"}
+    content = {
+        media.split(";")[0]: {"schema": schema if media == "application/json" else text}
+        for media in (endpoint.media, *endpoint.other_media)
+    }
     responses: dict[str, Any] = {done: {"description": "What was asked for.", "content": content}}
     if endpoint.kept:
         responses[done]["headers"] = {
             "ETag": {"description": "Stays the same until the next tick.", "schema": {"type": "string"}}
         }
         responses["304"] = {"description": "Nothing is new since the ETag in If-None-Match."}
-    for status in endpoint.errors:
+    for status in sorted({*endpoint.errors, *_refusals(endpoint)}):
         responses[str(status)] = _error(status, endpoint.media, error_schema)
     operation: dict[str, Any] = {"operationId": endpoint.name, "summary": endpoint.summary, "responses": responses}
     parameters += _query_parameters(endpoint.query)
@@ -82,8 +101,19 @@ def _operation(endpoint: Endpoint, of_type: dict[int, dict[str, Any]], error_sch
         body = {"application/json": {"schema": of_type[id(endpoint.body)]}}
         operation["requestBody"] = {"required": True, "content": body}
     if endpoint.token:
-        operation["security"] = [{"bearer": []}]
+        operation["security"] = [{"token": []}]
+    elif endpoint.may != "anyone":
+        operation["security"] = [{"key": []}, {"session": []}, *([{}] if endpoint.may == "read" else [])]
+    # For people and tests: who may, beside with what.
+    operation["x-may"] = endpoint.may
     return operation
+
+
+def _refusals(endpoint: Endpoint) -> tuple[int, ...]:
+    """What can come of who asks, whatever is asked."""
+    if endpoint.token:
+        return ()
+    return (400, 401, 403, 421) if endpoint.asks_who else (421,)
 
 
 def _error(status: int, media: str, schema: dict[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,7 @@ ENDPOINTS = (
         summary="People who hold GPUs now, those with most first.",
         answer=PersonPage,
         handle=list_people,
+        may="read",
         query=PeopleQuery,
         errors=(400, 406),
     ),

@@ -44,7 +44,18 @@ class Paged(Filtered, frozen=True, kw_only=True):
     offset: Offset = 0
 
 
+class Lenient(msgspec.Struct, frozen=True, kw_only=True):
+    """What others put into the address: parameters that are not known here are left out."""
+
+
 Q = TypeVar("Q", bound=msgspec.Struct)
+
+
+def as_person(query: Q, name: str | None) -> Q:
+    """`mine` is what who is signed in holds, where the query does not say another name."""
+    if name is None or not isinstance(query, Filtered) or query.me or "mine" not in query.q.casefold():
+        return query
+    return msgspec.structs.replace(query, me=name)
 
 
 def read_query(wanted: type[Q], given: QueryParams) -> Q:
@@ -52,6 +63,8 @@ def read_query(wanted: type[Q], given: QueryParams) -> Q:
     allowed = wanted.__struct_fields__
     values: dict[str, Any] = {}
     for name, value in given.multi_items():
+        if name not in allowed and issubclass(wanted, Lenient):
+            continue
         if name not in allowed:
             can = f"allowed are {', '.join(allowed)}" if allowed else "this address takes none"
             raise RequestError(400, "unknown_parameter", f'there is no parameter "{name[:100]}" here', can)
@@ -60,7 +73,8 @@ def read_query(wanted: type[Q], given: QueryParams) -> Q:
         values[name] = value
     hints = typing.get_type_hints(wanted)
     for name, value in values.items():
-        values[name] = _number(value) if hints[name] is int else _flag(value) if hints[name] is bool else value
+        kinds = (hints[name], *typing.get_args(hints[name]))
+        values[name] = _number(value) if int in kinds else _flag(value) if bool in kinds else value
         try:
             msgspec.convert({name: values[name]}, wanted)
         except msgspec.ValidationError as error:

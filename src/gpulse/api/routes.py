@@ -1,6 +1,20 @@
 """Every address of the API that answers a question; a new resource is one file and one entry here."""
 
-from gpulse.api import free, get_status, gpus, health, history, ingest, metrics, nodes, people
+from gpulse.api import (
+    accounts,
+    audit,
+    free,
+    get_status,
+    gpus,
+    health,
+    history,
+    ingest,
+    me,
+    metrics,
+    nodes,
+    people,
+    signing_in,
+)
 
 ENDPOINTS = (
     *nodes.ENDPOINTS,
@@ -12,4 +26,8 @@ ENDPOINTS = (
     *metrics.ENDPOINTS,
     *get_status.ENDPOINTS,
     *ingest.ENDPOINTS,
+    *signing_in.ENDPOINTS,
+    *me.ENDPOINTS,
+    *accounts.ENDPOINTS,
+    *audit.ENDPOINTS,
 )

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 HEADERS = {
@@ -14,18 +15,23 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'self'",
     "Cache-Control": "no-store",
 }
+# Half a year. Browsers hold it against every port of the host: so only a hub that has the host's usual one may say it.
+STRICT_TRANSPORT = "max-age=15552000"
 _USUAL_PORTS = {"http": 80, "https": 443}
 
 
 class SecurityHeaders:
     """Adds them where an answer does not say otherwise.
 
-    Pages of the `origins` may read what anybody can GET: browsers ask first for anything more, and are told no.
+    Pages of the `origins` may read what anybody can GET, or what a key lets them: browsers ask first for anything
+    more, and are told no. That they may send cookies is never said.
     """
 
-    def __init__(self, app: ASGIApp, origins: frozenset[str] = frozenset()):
+    def __init__(self, app: ASGIApp, origins: frozenset[str] = frozenset(), strict_transport: bool = False):
+        """`strict_transport`: browsers shall ask this host by https alone."""
         self._app = app
         self._origins = origins
+        self._headers = HEADERS | ({"Strict-Transport-Security": STRICT_TRANSPORT} if strict_transport else {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
@@ -33,11 +39,23 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 if self._origins:
                     self._let_in(Headers(scope=scope).get("origin"), headers)
-                for name, value in HEADERS.items():
+                for name, value in self._headers.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        await self._app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+        elif self._asks_first(scope):
+            allowed = {"Access-Control-Allow-Headers": "authorization", "Access-Control-Allow-Methods": "GET"}
+            await Response(status_code=204, headers=allowed)(scope, receive, send_with_headers)
+        else:
+            await self._app(scope, receive, send_with_headers)
+
+    def _asks_first(self, scope: Scope) -> bool:
+        """Whether a browser asks if a page of such a site may GET with a key."""
+        headers = Headers(scope=scope)
+        listed = as_origin(headers.get("origin", "")) in self._origins
+        return listed and scope["method"] == "OPTIONS" and headers.get("access-control-request-method") == "GET"
 
     def _let_in(self, origin: str | None, headers: MutableHeaders) -> None:
         # What is kept on the way must not go to a site that may not have it.

@@ -1,15 +1,18 @@
 """The socket the hub listens on, and the web server on it."""
 
 import errno
+import ipaddress
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from ssl import SSLContext
 
 import uvicorn
 from starlette.applications import Starlette
 
 from gpulse.api.application import SERVER_OPTIONS
-from gpulse.errors import ListenError
+from gpulse.api.heads import last_words
+from gpulse.errors import ListenError, RequestError
 
 
 class _Server(uvicorn.Server):
@@ -20,8 +23,19 @@ class _Server(uvicorn.Server):
         yield
 
 
-def make_server(application: Starlette) -> uvicorn.Server:
-    config = uvicorn.Config(
+class _Config(uvicorn.Config):
+    """Takes a context that is made already, which older versions of uvicorn cannot be given otherwise."""
+
+    context: SSLContext | None = None
+
+    def load(self) -> None:
+        super().load()
+        self.ssl = self.context
+
+
+def make_server(application: Starlette, context: SSLContext | None = None) -> uvicorn.Server:
+    """`context`: what secures the connections; without it they are plain http."""
+    config = _Config(
         application,
         lifespan="off",
         log_level="warning",
@@ -29,6 +43,7 @@ def make_server(application: Starlette) -> uvicorn.Server:
         timeout_graceful_shutdown=2,
         **SERVER_OPTIONS,
     )
+    config.context = context
     return _Server(config)
 
 
@@ -58,6 +73,17 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def url_of(listener: socket.socket, base_path: str) -> str:
+def reached_by_others(listener: socket.socket) -> bool:
+    """Whether it can be reached from another machine."""
+    return not ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
+
+
+def url_of(listener: socket.socket, base_path: str, *, secure: bool = False) -> str:
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}{base_path}/" if ":" in host else f"http://{host}:{port}{base_path}/"
+    shown = f"[{host}]" if ":" in host else host
+    return f"{'https' if secure else 'http'}://{shown}:{port}{base_path}/"
+
+
+def this_is_https() -> bytes:
+    """What somebody gets who speaks http where the hub is at https."""
+    return last_words(RequestError(400, "this_is_https", "this is https", "ask again with https:// before the address"))

@@ -135,7 +135,7 @@ class _Nothing:
 class TakenOver(asyncio.Protocol):
     """A connection between a node and its receiver."""
 
-    __slots__ = ("_connections", "_controls", "_frames", "_gone", "_receiver", "_timer", "_transport")
+    __slots__ = ("_connections", "_controls", "_deaf", "_frames", "_gone", "_receiver", "_timer", "_transport")
 
     def __init__(self, transport: asyncio.Transport, connections: set[Any], make: Callable[[Line], Receiver]):
         self._transport = transport
@@ -143,19 +143,23 @@ class TakenOver(asyncio.Protocol):
         self._connections = connections
         self._connections.add(self)
         self._gone = False
+        # What comes cannot be read any more.
+        self._deaf = False
         self._controls = Tally()
         self._timer: asyncio.TimerHandle | None = None
         self._receiver = make(self)
         self._frames = FramesIn(self._receiver.binary, self._receiver.text, self._control)
 
     def data_received(self, data: bytes) -> None:
-        if self._gone:
+        if self._deaf:
             return
         try:
             self._frames.feed(data)
         except FrameError as error:
+            self._deaf = True
             self.close(error.code, str(error))
         except Exception:  # noqa: BLE001 - whatever goes wrong with one node is its trouble alone
+            self._deaf = True
             _log.exception("a node's connection ended by a fault of gpulse")
             self.close(INTERNAL_ERROR, "a fault of the hub; its log has the details")
 
@@ -166,8 +170,10 @@ class TakenOver(asyncio.Protocol):
         if self._gone:
             return
         self._transport.write(close_frame(code, reason))
-        # Closing altogether while something still comes would reset the connection, and the words be lost with it.
-        self._transport.write_eof()
+        # Closing altogether while something still comes would reset the connection, and the words be lost with it. TLS
+        # cannot end one direction alone: there the peer's own goodbye says that it has read ours.
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
         self._end(code, reason)
 
     def eof_received(self) -> None:
@@ -188,7 +194,8 @@ class TakenOver(asyncio.Protocol):
 
     def _control(self, opcode: int, payload: bytes) -> None:
         if self._gone:
-            # It came in one piece with what ended the connection.
+            if opcode == CLOSE:
+                self._transport.close()
             return
         if self._controls.add() > MOST_CONTROLS_A_SECOND and opcode != CLOSE:
             self.close(POLICY, f"more than {MOST_CONTROLS_A_SECOND} pings or pongs a second")
@@ -206,6 +213,7 @@ class TakenOver(asyncio.Protocol):
 
     def _end(self, code: int, reason: str) -> None:
         self._gone = True
+        self._frames.ignore_messages()
         self._receiver.gone(code, reason)
         # The peer closes when it has read why; one that does not is not waited for.
         self._timer = asyncio.get_running_loop().call_later(CLOSE_SECONDS, self._transport.abort)

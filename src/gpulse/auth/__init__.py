@@ -1,1 +1,1 @@
-"""Who may do what: for now nodes, by tokens."""
+"""Who may do what: nodes by tokens; people by sessions, keys and links."""

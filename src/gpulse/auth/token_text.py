@@ -1,15 +1,12 @@
-"""A token as text, `gpn_ID_SECRET` for a node and `gpj_ID_SECRET` for joining, and what is kept of its secret."""
+"""A node's token as text, `gpn_ID_SECRET`, and one to join with, `gpj_ID_SECRET`."""
 
-import hashlib
-import re
-import secrets
 from typing import NamedTuple
 
+from gpulse.auth import secret_text
 from gpulse.errors import TokenRefused
 from gpulse.store.tokens import JOIN, NODE
 
 _PREFIXES = {"gpn": NODE, "gpj": JOIN}
-_TEXT = re.compile(r"(gpn|gpj)_([0-9a-f]{12})_([0-9a-f]{48})")
 
 
 class Parts(NamedTuple):
@@ -21,8 +18,8 @@ class Parts(NamedTuple):
 def make(kind: str) -> tuple[str, Parts]:
     """A new token's text, which is nowhere else, and what is kept of it."""
     prefix = next(prefix for prefix, meant in _PREFIXES.items() if meant == kind)
-    identity, secret = secrets.token_hex(6), secrets.token_hex(24)
-    return f"{prefix}_{identity}_{secret}", Parts(kind, identity, _digest(secret))
+    text, parts = secret_text.make(prefix)
+    return text, Parts(kind, parts.id, parts.digest)
 
 
 def read(text: str) -> Parts:
@@ -31,17 +28,12 @@ def read(text: str) -> Parts:
         raise TokenRefused(
             401, "token_missing", "a token is needed here", 'send the header "Authorization: Bearer TOKEN"'
         )
-    match = _TEXT.fullmatch(text)
-    if match is None:
+    parts = secret_text.read(text)
+    if parts is None or parts.prefix not in _PREFIXES:
         raise TokenRefused(
             401,
             "token_malformed",
             "this is no token: a node's is gpn_ID_SECRET, a join token is gpj_ID_SECRET",
             "look whether all of it was copied",
         )
-    return Parts(_PREFIXES[match[1]], match[2], _digest(match[3]))
-
-
-def _digest(secret: str) -> bytes:
-    # A secret of 192 random bits cannot be guessed: it needs no slow hash, and every connection is checked.
-    return hashlib.sha256(secret.encode("ascii")).digest()
+    return Parts(_PREFIXES[parts.prefix], parts.id, parts.digest)

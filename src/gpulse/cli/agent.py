@@ -21,6 +21,7 @@ from gpulse.errors import AgentError
 if TYPE_CHECKING:
     from gpulse.agents.care import Agents, Secrets
     from gpulse.agents.node_service import Answer
+    from gpulse.config import Config
     from gpulse.transport.ssh import SshTarget
 
 app = typer.Typer(help="The probe as a service on nodes.", no_args_is_help=True, rich_markup_mode=None)
@@ -53,6 +54,14 @@ def install(
         Path | None,
         typer.Option("--ca", metavar="FILE", help="push: certificates to trust for https; nodes get a copy."),
     ] = None,
+    fingerprint: Annotated[
+        str,
+        typer.Option(
+            "--fingerprint",
+            metavar="TEXT",
+            help="push: the hub's key at https; found by itself where this hub's certificate is its own.",
+        ),
+    ] = "",
     way: Annotated[
         Literal["push", "serve", "drop"],
         typer.Option("--way", help="Send to the hub, answer the hub, or write into a folder."),
@@ -75,17 +84,21 @@ def install(
     from gpulse.agents.node_secrets import NoSecrets, PullSecrets, push_secrets
     from gpulse.agents.order import Order
 
+    settings = read_config(config)[0]
+    folder = data or settings.hub.data
+    if way == "push" and hub.startswith("https:") and not (ca or fingerprint):
+        fingerprint = _own_fingerprint(settings, folder)
     order = Order(
         way=way,
         hub=hub,
         certificates=_text(ca) if ca else "",
+        fingerprint=fingerprint,
         listen=listen,
         port=port,
         drop=drop,
         interval_seconds=interval,
     )
     order.check()
-    folder = data or read_config(config)[0].hub.data
     if order.in_clear():
         _say(f"tokens travel to {hub} unencrypted, for all on the network between to read; https would hide them")
     pull = PullSecrets(folder)
@@ -211,6 +224,21 @@ def lines(answer: "Answer") -> Iterator[str]:
 def _end(done: list["Answer"], *failures: str) -> None:
     if any(answer.outcome in failures for answer in done):
         raise typer.Exit(1)
+
+
+def _own_fingerprint(settings: "Config", folder: Path) -> str:
+    """That of the hub with these settings, "" where its certificate comes from elsewhere."""
+    from gpulse.tls.files import own_files
+    from gpulse.tls.own import own_fingerprint
+
+    if settings.tls.self_signed:
+        return own_fingerprint(folder)
+    if settings.tls.certificate is None and own_files(folder).certificate.exists():
+        _say(
+            f"{folder} has a certificate of the hub's own, but tls.self_signed is not set in these settings; where"
+            " agents do not trust the hub, name its settings with --config, or its key with --fingerprint"
+        )
+    return ""
 
 
 def _text(path: Path) -> str:

@@ -7,18 +7,24 @@ import ssl
 import urllib.error
 import urllib.request
 import zlib
+from copy import copy
 from http.client import HTTPException, IncompleteRead, RemoteDisconnected
-from typing import TypeVar
+from pathlib import Path
+from typing import NamedTuple, Self, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
 import gpulse
+from gpulse.cli import own_keys
+from gpulse.config import Config
 from gpulse.errors import HubError, HubRefused, HubSilent
 
 DEFAULT_HUB = "http://127.0.0.1:7070"
 _TIMEOUT_SECONDS = 15.0
 _PAGE_SIZE = 1000
+# Refusals that another key, or any, would help against.
+_SIGN_IN = ("sign_in", "key_malformed", "key_unknown", "key_expired", "key_revoked")
 
 T = TypeVar("T")
 
@@ -42,14 +48,43 @@ class _Refusal(msgspec.Struct):
     error: _Problem
 
 
+class _Answer(NamedTuple):
+    status: int
+    body: bytes
+    cookie: str | None
+
+
 class Hub:
     """A hub at an address. What goes wrong is one sentence."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, fingerprint: str | None = None, data: Path | None = None) -> None:
+        """`fingerprint` is that of its key at https; `data` where a hub of this machine keeps its own certificate."""
         self.url = _checked(url)
+        if fingerprint is not None and not self._secure():
+            raise HubError(f"--fingerprint goes with a hub at https://, and {self.url} is not; name it with --hub URL")
+        self._fingerprint = fingerprint
+        self._data = data or Config().hub.data
+        self._opener = self._open()
+        self._key = own_keys.find(self.url, self._data, here=_is_loopback(self.url))
+
+    def with_key(self, key: str) -> Self:
+        """The same hub, asked with another key."""
+        other = copy(self)
+        other._key = own_keys.OwnKey(key)
+        return other
+
+    def _open(self) -> urllib.request.OpenerDirector:
         # A proxy for the Internet cannot reach this machine's own loopback.
-        handlers = [urllib.request.ProxyHandler({})] if _is_loopback(self.url) else []
-        self._opener = urllib.request.build_opener(*handlers)
+        handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})] if _is_loopback(self.url) else []
+        if self._secure():
+            # For TLS alone.
+            from gpulse.cli.https import opening
+
+            handlers.append(opening(self._fingerprint, self._data))
+        return urllib.request.build_opener(*handlers)
+
+    def _secure(self) -> bool:
+        return urlsplit(self.url).scheme == "https"
 
     def get(self, path: str, query: dict[str, str] | None = None) -> bytes:
         """The JSON at a path below /api/v1."""
@@ -59,17 +94,59 @@ class Hub:
         """A file of the page: /config.json."""
         return self._ask(path, "", "*/*")
 
+    def sign_in(self, name: str, password: str) -> str:
+        """The cookie of a new session."""
+        answer = self._tell("POST", "/api/v1/session", {"name": name, "password": password}, None)
+        return (answer.cookie or "").partition(";")[0]
+
+    def send(self, method: str, path: str, content: object = None, cookie: str | None = None) -> bytes:
+        """Change something below /api/v1, in the name of a session where its cookie is given."""
+        return self._tell(method, f"/api/v1{path}", content, cookie).body
+
+    def _tell(self, method: str, path: str, content: object, cookie: str | None) -> "_Answer":
+        parts = urlsplit(self.url)
+        # What a page of the hub would send.
+        own = {"X-Gpulse": "1", "Origin": f"{parts.scheme}://{parts.netloc}", **({"Cookie": cookie} if cookie else {})}
+        data = None if content is None else msgspec.json.encode(content)
+        request = self._request(path, "application/json", method, data)
+        for name, value in own.items():
+            request.add_unredirected_header(name, value)
+        signing_in = cookie is not None or path == "/api/v1/session"
+        return self._answered(request, path, None if signing_in else self._key)
+
     def _ask(self, path: str, parameters: str, accept: str) -> bytes:
-        address = f"{self.url}{path}{parameters}"
+        try:
+            return self._answered(self._request(path + parameters, accept), path, self._key).body
+        except HubRefused as refusal:
+            if refusal.status == 401 and self._key is not None and self._key.of_folder:
+                # What answers is not the hub of the folder; it may let everybody read.
+                self._key = None
+            elif self.url == DEFAULT_HUB and refusal.code == "this_is_https":
+                # Nobody has said how it is reached.
+                self.url = DEFAULT_HUB.replace("http:", "https:")
+                self._opener = self._open()
+                self._key = own_keys.find(self.url, self._data, here=True)
+            else:
+                raise
+        return self._ask(path, parameters, accept)
+
+    def _request(
+        self, path: str, accept: str, method: str = "GET", data: bytes | None = None
+    ) -> urllib.request.Request:
         headers = {
             "Accept": accept,
             "Accept-Encoding": "gzip",
             "User-Agent": f"gpulse/{gpulse.__version__}",
         }
         # The scheme is checked when the hub is named.
-        request = urllib.request.Request(address, headers=headers)  # noqa: S310
+        return urllib.request.Request(f"{self.url}{path}", data, headers, method=method)  # noqa: S310
+
+    def _answered(self, request: urllib.request.Request, path: str, key: "own_keys.OwnKey | None") -> "_Answer":
+        if key is not None:
+            # Wherever the hub may lead to, the key goes no further.
+            request.add_unredirected_header("Authorization", f"Bearer {key.text}")
         try:
-            status, body = self._fetch(request)
+            answer = self._fetch(request)
         except (gzip.BadGzipFile, zlib.error, EOFError):
             raise self._stranger("its answer cannot be unpacked") from None
         except RemoteDisconnected:
@@ -80,18 +157,19 @@ class Hub:
             raise self._stranger(f"its answer is not HTTP: {type(error).__name__}") from None
         except OSError as error:
             raise self._silent(_reason(error)) from None
-        if status >= 400:
-            raise self._refusal(status, body, path)
-        return body
+        if answer.status >= 400:
+            raise self._refusal(answer.status, answer.body, path)
+        return answer
 
-    def _fetch(self, request: urllib.request.Request) -> tuple[int, bytes]:
+    def _fetch(self, request: urllib.request.Request) -> "_Answer":
         try:
             answer = self._opener.open(request, timeout=_TIMEOUT_SECONDS)
         except urllib.error.HTTPError as error:
             answer = error
         with answer:
             body = bytes(answer.read())
-            return int(answer.status), gzip.decompress(body) if answer.headers["Content-Encoding"] == "gzip" else body
+            plain = gzip.decompress(body) if answer.headers["Content-Encoding"] == "gzip" else body
+            return _Answer(int(answer.status), plain, answer.headers["Set-Cookie"])
 
     def pages(self, path: str, query: dict[str, str], size: int = _PAGE_SIZE) -> Page:
         """All of a list, however many pages it has."""
@@ -139,7 +217,9 @@ class Hub:
                 f"the hub at {self.url} has no {path}; it is of another version than gpulse "
                 f"{gpulse.__version__}: install the hub's version here"
             )
-        return HubRefused(problem.code, problem.message, problem.detail)
+        if status == 401 and problem.code in _SIGN_IN:
+            return HubRefused(problem.code, problem.message, f"sign in with: gpulse login --hub {self.url}", status)
+        return HubRefused(problem.code, problem.message, problem.detail, status)
 
     def _silent(self, reason: str) -> HubSilent:
         return HubSilent(
@@ -184,7 +264,7 @@ def _reason(error: OSError) -> str:
     if isinstance(cause, socket.gaierror):
         return "its name is not known here"
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted: {cause.verify_message}"
+        return f"its certificate is not trusted: {cause.verify_message}; --fingerprint names the hub's own key"
     if isinstance(cause, ssl.SSLError):
         return "it does not speak TLS; is it http:// instead?"
     text = cause.strerror if isinstance(cause, OSError) and cause.strerror else str(cause)

@@ -5,7 +5,24 @@ from typing import Annotated
 import typer
 
 import gpulse
-from gpulse.cli import agent, demo, doctor, export, free, gpus, logs, nodes, probe, service, token, up, who
+from gpulse.cli import (
+    agent,
+    audit,
+    demo,
+    doctor,
+    export,
+    free,
+    gpus,
+    login,
+    logs,
+    nodes,
+    probe,
+    service,
+    token,
+    up,
+    user,
+    who,
+)
 from gpulse.cli.options import HubCommand
 
 app = typer.Typer(
@@ -48,8 +65,12 @@ app.command(cls=HubCommand)(doctor.doctor)
 # The commands for the tokens of nodes.
 app.add_typer(token.app, name="token")
 
+# The commands for the accounts of people.
+app.add_typer(user.app, name="user")
+app.command(cls=HubCommand)(audit.audit)
+
 # The commands that ask a running hub.
-for command in (nodes.nodes, gpus.gpus, who.who, free.free, logs.logs, export.export):
+for command in (login.login, login.logout, nodes.nodes, gpus.gpus, who.who, free.free, logs.logs, export.export):
     app.command(cls=HubCommand)(command)
 
 # What runs for long, here and on nodes.

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from gpulse.cli.up import Data, Host, Open, Port, with_options
-from gpulse.config import Config
+from gpulse.cli.up import Data, Host, NoLink, Port, with_options
+from gpulse.config import Config, Privacy
 
 
 def demo(
@@ -14,10 +14,13 @@ def demo(
     port: Port = None,
     data: Data = None,
     seed: Annotated[int, typer.Option("--seed", help="Another cluster for another number.")] = 1,
-    open_to_network: Open = False,
+    no_link: NoLink = False,
 ) -> None:
     """Show a simulated cluster at http://127.0.0.1:7070."""
     from gpulse.cli.hub_process import run_hub
     from gpulse.simulate.transport import scene
 
-    run_hub(with_options(Config(), host, port, data, open_to_network), [], scene(nodes, seed))
+    # Its people are invented: there is nothing to hide of them, and nothing to keep among real accounts.
+    config = Config(privacy=Privacy(others="full"))
+    hub = with_options(config, host, port, data or config.hub.data / "demo")
+    run_hub(hub, [], scene(nodes, seed), link=not no_link)

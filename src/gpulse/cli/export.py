@@ -11,6 +11,7 @@ import typer
 
 from gpulse.cli import figures
 from gpulse.cli.client import DEFAULT_HUB, Hub
+from gpulse.cli.options import Fingerprint
 from gpulse.cli.up import read_config
 from gpulse.errors import GpulseError, HubSilent
 from gpulse.export import folder
@@ -37,6 +38,7 @@ def export(
     hub: Annotated[
         str | None, typer.Option("--hub", metavar="URL", help=f"Address of the hub (default {DEFAULT_HUB}).")
     ] = None,
+    fingerprint: Fingerprint = None,
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="Ask the hub that these settings are of.")
     ] = None,
@@ -48,7 +50,7 @@ def export(
     if hub is not None and config is not None:
         raise GpulseError("--hub and --config both name the hub; give one of them")
     address = hub or (_address(config) if config is not None else os.environ.get("GPULSE_HUB") or DEFAULT_HUB)
-    asked = Hub(address)
+    asked = Hub(address, fingerprint, read_config(config)[0].hub.data if config is not None else None)
     if every is None:
         _export(asked, directory)
         return
@@ -102,4 +104,4 @@ def _address(config: Path) -> str:
         raise GpulseError(f"{config}: hub.port is 0, any free port; name the hub with --hub URL")
     host = _EVERYWHERE.get(settings.hub.host, settings.hub.host)
     shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{settings.hub.port}{settings.web.base_path}"
+    return f"{'https' if settings.tls.on else 'http'}://{shown}:{settings.hub.port}{settings.web.base_path}"

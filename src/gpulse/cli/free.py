@@ -40,6 +40,7 @@ def free(
     ] = None,
     query: options.Query = None,
     hub: options.HubUrl = options.HUB,
+    fingerprint: options.Fingerprint = None,
     as_json: options.AsJson = False,
     width: options.Width = None,
 ) -> None:
@@ -53,7 +54,7 @@ def free(
     if same_node or export:
         wanted["same_node"] = "true"
     patience = None if timeout is None else figures.duration(timeout)
-    search = _Search(Hub(hub), wanted, here_first=export)
+    search = _Search(Hub(hub, fingerprint), wanted, here_first=export)
     body, answer = search.wait(_in_words(count, memory, model, wanted), patience) if wait else search.ask()
     if as_json:
         typer.echo(body)

@@ -26,6 +26,7 @@ def gpus(
     *,
     query: options.Query = None,
     hub: options.HubUrl = options.HUB,
+    fingerprint: options.Fingerprint = None,
     as_json: options.AsJson = False,
     width: options.Width = None,
     watch: options.Watch = None,
@@ -37,7 +38,7 @@ def gpus(
     def built(found: list[GpuView]) -> Table:
         return table(found, empty)
 
-    show(Hub(hub), "/gpus", wanted, GpuView, built, as_json=as_json, width=width, watch=watch)
+    show(Hub(hub, fingerprint), "/gpus", wanted, GpuView, built, as_json=as_json, width=width, watch=watch)
 
 
 def table(found: list[GpuView], empty: str = "") -> Table:

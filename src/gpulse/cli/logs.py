@@ -20,10 +20,11 @@ def logs(
     node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node.", show_default=False)],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")] = False,
     hub: options.HubUrl = options.HUB,
+    fingerprint: options.Fingerprint = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show a node's log: the messages of its connection and its probe."""
-    asked = Hub(hub)
+    asked = Hub(hub, fingerprint)
     path = f"/nodes/{quoted(node)}/log"
     try:
         page = asked.pages(path, {})

@@ -23,6 +23,15 @@ Query = Annotated[str | None, typer.Option("--filter", "-q", metavar="TEXT", hel
 HubUrl = Annotated[
     str, typer.Option("--hub", envvar="GPULSE_HUB", metavar="URL", help="Address of the hub.", show_default=True)
 ]
+Fingerprint = Annotated[
+    str | None,
+    typer.Option(
+        "--fingerprint",
+        envvar="GPULSE_FINGERPRINT",
+        metavar="TEXT",
+        help="The hub's key at https (sha256:…), instead of trusting certificates.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the JSON of the API instead of a table.")]
 Width = Annotated[
     int | None,

@@ -12,7 +12,7 @@ import typer
 import gpulse
 from gpulse.cli.options import AsJson, HubCommand
 from gpulse.cli.tables import clean
-from gpulse.cli.up import ConfigPath, Data, Host, Open, Port, read_config, with_options
+from gpulse.cli.up import ConfigPath, Data, Host, Port, read_config, with_options
 from gpulse.errors import AgentError
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ def install(
         float | None,
         typer.Option("--interval", min=0.1, max=3600, metavar="SECONDS", help="Time between snapshots (default 1)."),
     ] = None,
-    open_to_network: Open = False,
     as_json: AsJson = False,
 ) -> None:
     """Keep `gpulse up` with these options running on this machine, also after a reboot."""
@@ -41,11 +40,12 @@ def install(
 
     settings, path = read_config(config)
     # Mistakes are told now, not in a log.
-    sources(hosts or [], path, with_options(settings, host, port, data, open_to_network))
+    sources(hosts or [], path, with_options(settings, host, port, data))
     values = {"--config": path and path.resolve(), "--host": host, "--port": port, "--interval": interval}
     values["--data"] = data and data.expanduser().resolve()
     options = [word for name, value in values.items() if value is not None for word in (name, str(value))]
-    switches = [name for name, given in (("--no-local", no_local), ("--open-to-network", open_to_network)) if given]
+    # A log must not keep a link; `gpulse user link` makes one.
+    switches = ["--no-link", *(["--no-local"] if no_local else [])]
     command = [_program(), "up", *options, *switches, "--", *(hosts or [])]
 
     def doing(control: Any, service: Any) -> Any:

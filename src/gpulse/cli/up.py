@@ -1,6 +1,5 @@
 """gpulse up: the hub, with this machine and nodes over SSH."""
 
-import ipaddress
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +7,6 @@ import msgspec
 import typer
 
 from gpulse.config import Config, load
-from gpulse.errors import ListenError
 
 _DEFAULT_CONFIG = Path("gpulse.toml")
 
@@ -24,9 +22,7 @@ Port = Annotated[
 Data = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="Folder for what is kept (default ~/.local/share/gpulse).")
 ]
-Open = Annotated[
-    bool, typer.Option("--open-to-network", help="Allow an address that others can reach; there are no accounts yet.")
-]
+NoLink = Annotated[bool, typer.Option("--no-link", help="Print no link to sign in with, as where a log keeps it.")]
 
 
 def up(
@@ -42,11 +38,11 @@ def up(
         float | None,
         typer.Option("--interval", min=0.1, max=3600, metavar="SECONDS", help="Time between snapshots (default 1)."),
     ] = None,
-    open_to_network: Open = False,
+    no_link: NoLink = False,
 ) -> None:
     """Show this machine, and nodes over SSH, at http://127.0.0.1:7070."""
     settings, path = read_config(config)
-    hub = with_options(settings, host, port, data, open_to_network)
+    hub = with_options(settings, host, port, data)
     changes: dict[str, object] = {}
     if no_local:
         changes["local"] = False
@@ -57,7 +53,7 @@ def up(
     from gpulse.cli.hub_process import run_hub
     from gpulse.discovery import sources
 
-    run_hub(hub, sources(hosts or [], path, hub))
+    run_hub(hub, sources(hosts or [], path, hub), link=not no_link)
 
 
 def read_config(path: Path | None) -> tuple[Config, Path | None]:
@@ -69,22 +65,8 @@ def read_config(path: Path | None) -> tuple[Config, Path | None]:
     return load(path), path
 
 
-def with_options(
-    config: Config, host: str | None, port: int | None, data: Path | None, open_to_network: bool
-) -> Config:
-    """What the command line says wins; an address others can reach must be wanted."""
+def with_options(config: Config, host: str | None, port: int | None, data: Path | None) -> Config:
+    """What the command line says wins."""
     given = {"host": host, "port": port, "data": data}
     hub = msgspec.structs.replace(config.hub, **{name: value for name, value in given.items() if value is not None})
-    if not open_to_network and not _is_loopback(hub.host):
-        raise ListenError(
-            f"{hub.host} can be reached by others and gpulse has no accounts yet: everybody there could read every"
-            " command line; if that is what you want, add --open-to-network"
-        )
     return msgspec.structs.replace(config, hub=hub)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -25,6 +25,7 @@ def who(
     *,
     query: options.Query = None,
     hub: options.HubUrl = options.HUB,
+    fingerprint: options.Fingerprint = None,
     as_json: options.AsJson = False,
     width: options.Width = None,
     watch: options.Watch = None,
@@ -37,7 +38,7 @@ def who(
     def built(found: list[PersonView]) -> Table:
         return table(found, empty)
 
-    show(Hub(hub), "/users", wanted, PersonView, built, as_json=as_json, width=width, watch=watch)
+    show(Hub(hub, fingerprint), "/users", wanted, PersonView, built, as_json=as_json, width=width, watch=watch)
 
 
 def table(found: list[PersonView], empty: str = "") -> Table:

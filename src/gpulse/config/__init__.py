@@ -1,5 +1,6 @@
 """gpulse.toml as frozen structs: `load` reads it, and everything in it has a default."""
 
+from gpulse.config.access import Access, Oidc, Privacy, Proxy, Roles
 from gpulse.config.reading import load
 from gpulse.config.sections import (
     Config,
@@ -17,8 +18,10 @@ from gpulse.config.sections import (
     Web,
 )
 from gpulse.config.thresholds import Thresholds
+from gpulse.config.tls import Tls
 
 __all__ = [
+    "Access",
     "Config",
     "ConsulTable",
     "DnsTable",
@@ -27,10 +30,15 @@ __all__ = [
     "Hub",
     "IniFileTable",
     "Nodes",
+    "Oidc",
+    "Privacy",
+    "Proxy",
     "Reach",
     "Record",
+    "Roles",
     "Ssh",
     "Thresholds",
+    "Tls",
     "Transport",
     "Web",
     "load",

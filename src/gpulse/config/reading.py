@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from gpulse.config import lines
+from gpulse.config.access import check_access
 from gpulse.config.checks import build
 from gpulse.config.files import read_bytes, reason
 from gpulse.config.node_tables import check_nodes
 from gpulse.config.sections import Config
+from gpulse.config.tls import check_tls
 from gpulse.errors import ConfigError
 
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
@@ -29,6 +31,8 @@ def load(path: Path) -> Config:
 
     config: Config = build(tables, Config, (), path.absolute().parent, tell)
     check_nodes(tables, places, tell)
+    check_tls(config.tls, tell)
+    check_access(config.access, tell)
     if problems:
         # By line, as a person goes through the file.
         raise ConfigError([text for _, text in sorted(problems, key=lambda problem: problem[0])])

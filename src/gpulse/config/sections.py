@@ -6,8 +6,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, field
 
+from gpulse.config.access import Access, Privacy
 from gpulse.config.kinds import Deadline, Interval, Origin, Port, Word
 from gpulse.config.thresholds import Thresholds
+from gpulse.config.tls import Tls
 
 # How the hub gets a node's snapshots.
 Transport = Literal["ssh", "pull", "push"]
@@ -140,6 +142,9 @@ class Config(msgspec.Struct, frozen=True):
 
     hub: Hub = Hub()
     web: Web = Web()
+    access: Access = Access()
+    privacy: Privacy = Privacy()
+    tls: Tls = Tls()
     ssh: Ssh = Ssh()
     nodes: tuple[Nodes, ...] = ()
     host_files: tuple[HostFileTable, ...] = ()

@@ -64,7 +64,8 @@ def connect(path: Path) -> Connection:
         return driver
 
     try:
-        return create_engine("sqlite://", creator=opened, poolclass=NullPool).connect()
+        # Digests and hashes do not belong into what a mistake of ours prints.
+        return create_engine("sqlite://", creator=opened, poolclass=NullPool, hide_parameters=True).connect()
     except DBAPIError as error:
         raise explained(path, error.orig or error) from error
 

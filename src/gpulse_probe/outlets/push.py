@@ -5,7 +5,7 @@ import select
 import time
 from collections import deque
 
-from gpulse_probe import hub_address, websocket
+from gpulse_probe import hub_address, trust, websocket
 from gpulse_probe.agent import TOKEN_VARIABLE
 from gpulse_probe.backlog import Backlog, Line
 from gpulse_probe.chance import fraction
@@ -28,6 +28,7 @@ _UPDATE = b'{"update"'
 def run(options, make_sampler):
     """Push until KeyboardInterrupt; a command line is returned when this process is to become it."""
     hub = hub_address.read(options.hub)
+    trusted = trust.read(hub, options.ca, options.fingerprint)
     node = options.node or os.uname().nodename
     folder = options.folder or _default_folder(node)
     tokens = Tokens(folder, options.token_file, os.environ.get(TOKEN_VARIABLE))
@@ -35,15 +36,13 @@ def run(options, make_sampler):
         tokens.current()
     except NoToken as missing:
         raise UsageError(str(missing))
-    if options.ca is not None and not os.access(options.ca, os.R_OK):
-        raise UsageError("--ca: %s cannot be read" % options.ca)
     log = Log()
     upgrade = None
     if options.upgrade:
         from gpulse_probe.upgrade import Upgrade
 
-        upgrade = Upgrade(hub, folder, log, options.ca)
-    push = Push(Uplink(hub, tokens, node, log, options.ca), log, upgrade)
+        upgrade = Upgrade(hub, folder, log, trusted)
+    push = Push(Uplink(hub, tokens, node, log, trusted), log, upgrade)
     try:
         return _loop(push, make_sampler, options.interval)
     finally:

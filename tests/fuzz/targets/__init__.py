@@ -5,6 +5,7 @@ SEEDS are inputs to begin with, WORDS what is worth trying to put in.
 
 TARGETS = (
     "body",
+    "certificate",
     "config",
     "consul",
     "dns",

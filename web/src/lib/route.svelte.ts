@@ -1,10 +1,10 @@
 /** Where on the page we are: everything is in the hash, so that it works under any sub-path and from a file. */
 
-export type PageName = "fleet" | "node" | "gpu" | "people" | "missing";
+export type PageName = "fleet" | "node" | "gpu" | "people" | "sign-in" | "account" | "admin" | "missing";
 
 export interface Place {
   page: PageName;
-  parameters: { node?: string; gpu?: string; person?: string };
+  parameters: { node?: string; gpu?: string; person?: string; part?: string; code?: string };
   query: Record<string, string>;
 }
 
@@ -21,6 +21,11 @@ export function read(hash: string): Place {
   if (parts.length === 2 && first === "gpus") return { page: "gpu", parameters: { gpu: second }, query };
   if (parts.length === 1 && first === "people") return { page: "people", parameters: {}, query };
   if (parts.length === 2 && first === "people") return { page: "people", parameters: { person: second }, query };
+  if (parts.length === 1 && first === "sign-in") return { page: "sign-in", parameters: {}, query };
+  if (parts.length === 2 && first === "sign-in") return { page: "sign-in", parameters: { code: second }, query };
+  if (parts.length === 1 && first === "account") return { page: "account", parameters: {}, query };
+  if (parts.length === 1 && first === "admin") return { page: "admin", parameters: {}, query };
+  if (parts.length === 2 && first === "admin" && second === "audit") return { page: "admin", parameters: { part: second }, query };
   return { page: "missing", parameters: {}, query };
 }
 
@@ -37,7 +42,8 @@ type QueryChange = Record<string, string | null | undefined>;
 
 /** The address of a page: href("node", "gpu07"), href("fleet", null, {q: "free"}). */
 export function href(page: PageName, name?: string | null, query: QueryChange = {}): string {
-  const folder = { fleet: "", node: "nodes", gpu: "gpus", people: "people", missing: "" }[page];
+  const folders: Partial<Record<PageName, string>> = { fleet: "", node: "nodes", gpu: "gpus", missing: "" };
+  const folder = folders[page] ?? page;
   const path = [folder, name ?? ""].filter((part) => part !== "").map(encodeURIComponent).join("/");
   return `#/${path}${written(query)}`;
 }
@@ -51,12 +57,26 @@ function written(query: QueryChange): string {
 }
 
 class Route {
-  #place = $state.raw<Place>(read(typeof location === "undefined" ? "" : location.hash));
+  #place = $state.raw<Place>(read(""));
+  /** The code of a sign-in link that was opened and not used yet. */
+  #code = $state<string | null>(null);
 
   constructor() {
     if (typeof window === "undefined") return;
-    window.addEventListener("hashchange", () => (this.#place = read(location.hash)));
-    window.addEventListener("popstate", () => (this.#place = read(location.hash)));
+    this.#arrive();
+    window.addEventListener("hashchange", () => this.#arrive());
+    window.addEventListener("popstate", () => this.#arrive());
+  }
+
+  #arrive(): void {
+    const place = read(location.hash);
+    const { code, ...parameters } = place.parameters;
+    if (code !== undefined) {
+      // At once: a code must not stay in the history, nor be seen by who looks over a shoulder.
+      this.#code = code;
+      history.replaceState(null, "", href("sign-in", null, place.query));
+    }
+    this.#place = { ...place, parameters };
   }
 
   get page(): PageName {
@@ -78,7 +98,7 @@ class Route {
     const query: QueryChange = { ...this.#place.query };
     for (const [name, value] of Object.entries(change)) query[name] = value === "" ? null : value;
     const { page, parameters } = this.#place;
-    const hash = href(page, parameters.node ?? parameters.gpu ?? parameters.person, query);
+    const hash = href(page, parameters.node ?? parameters.gpu ?? parameters.person ?? parameters.part, query);
     if (options.push) history.pushState(null, "", hash);
     else history.replaceState(null, "", hash);
     this.#place = read(hash);
@@ -86,6 +106,22 @@ class Route {
 
   go(hash: string): void {
     location.hash = hash;
+  }
+
+  /** To another page, in place of this one: the way back leads past it. */
+  replace(hash: string): void {
+    history.replaceState(null, "", hash);
+    this.#arrive();
+  }
+
+  get hasCode(): boolean {
+    return this.#code !== null;
+  }
+  /** The code of a sign-in link; only the first who asks gets it. */
+  takeCode(): string | null {
+    const code = this.#code;
+    this.#code = null;
+    return code;
   }
 }
 

@@ -12,6 +12,12 @@ test.each([
   ["#/people", "people", {}, {}],
   ["#/people/alice%20l.", "people", { person: "alice l." }, {}],
   ["#/people/100%", "people", { person: "100%" }, {}],
+  ["#/sign-in?to=%2Fpeople", "sign-in", {}, { to: "/people" }],
+  ["#/sign-in/gpl_1_2", "sign-in", { code: "gpl_1_2" }, {}],
+  ["#/account", "account", {}, {}],
+  ["#/admin", "admin", {}, {}],
+  ["#/admin/audit?find=ann", "admin", { part: "audit" }, { find: "ann" }],
+  ["#/admin/nothing", "missing", {}, {}],
   ["#/nowhere", "missing", {}, {}],
   ["#/nodes/a/b", "missing", {}, {}],
 ])("%s", (hash, page, parameters, query) => {
@@ -24,6 +30,8 @@ test.each([
   [href("fleet", null, { kiosk: "", q: "a" }), "#/?kiosk&q=a"],
   [href("gpu", "gpu07/3"), "#/gpus/gpu07%2F3"],
   [href("people", "<script>"), "#/people/%3Cscript%3E"],
+  [href("admin", "audit"), "#/admin/audit"],
+  [href("sign-in", null, { to: "/nodes/a" }), "#/sign-in?to=%2Fnodes%2Fa"],
 ])("%s", (made, expected) => {
   expect(made).toBe(expected);
 });

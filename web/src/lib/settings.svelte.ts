@@ -1,6 +1,7 @@
 /** What a person has chosen on this page, kept in the browser. */
 import { SvelteSet } from "svelte/reactivity";
 import { keep, recall } from "./remember";
+import { session } from "./session.svelte";
 
 export const THEMES = ["auto", "light", "dark", "yellow", "blue"] as const;
 export type Theme = (typeof THEMES)[number];
@@ -12,6 +13,8 @@ class Settings {
   #theme = $state<Theme>(chosen(THEMES, recall("theme", "auto"), "auto"));
   #density = $state<Density | null>(chosen([...DENSITIES, null], recall("density", null), null));
   #me = $state(String(recall("me", "")));
+  /** By account, the name that its person chose instead. */
+  #meFor = $state.raw<Record<string, string>>(texts(recall("me-for", {})));
   #quickFolded = $state(Boolean(recall("quick-folded", false)));
   #collapsed = new SvelteSet<string>(names(recall("collapsed", [])));
 
@@ -32,13 +35,22 @@ class Settings {
     keep("density", density);
   }
 
-  /** Who "mine" is; empty: not told. */
+  /** Who "mine" is: the account's name, unless its person chose another; empty: not told. */
   get me(): string {
-    return this.#me;
+    return session.name === null ? this.#me : (this.#meFor[session.name] ?? session.name);
   }
   set me(name: string) {
-    this.#me = name.trim();
-    keep("me", this.#me);
+    const chosen = name.trim();
+    if (session.name === null) {
+      this.#me = chosen;
+      keep("me", chosen);
+      return;
+    }
+    const { [session.name]: before, ...others } = this.#meFor;
+    const usual = chosen === "" || chosen === session.name;
+    if (usual && before === undefined) return;
+    this.#meFor = usual ? others : { ...others, [session.name]: chosen };
+    keep("me-for", this.#meFor);
   }
 
   get quickFolded(): boolean {
@@ -68,6 +80,11 @@ function chosen<T>(allowed: readonly T[], value: unknown, otherwise: T): T {
 
 function names(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+}
+
+function texts(value: unknown): Record<string, string> {
+  const pairs = typeof value === "object" && value !== null ? Object.entries(value) : [];
+  return Object.fromEntries(pairs.filter(([, text]) => typeof text === "string"));
 }
 
 export const settings = new Settings();

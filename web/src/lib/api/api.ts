@@ -20,6 +20,15 @@ export type NodePage = components["schemas"]["NodePage"];
 export type GpuPage = components["schemas"]["GpuPage"];
 export type PersonPage = components["schemas"]["PersonPage"];
 export type LogPage = components["schemas"]["LogPage"];
+export type MeView = components["schemas"]["MeView"];
+export type SessionView = components["schemas"]["SessionView"];
+export type OwnSessions = components["schemas"]["OwnSessions"];
+export type KeyView = components["schemas"]["KeyView"];
+export type OwnKeys = components["schemas"]["OwnKeys"];
+export type AccountView = components["schemas"]["AccountView"];
+export type AccountPage = components["schemas"]["AccountPage"];
+export type AuditLine = components["schemas"]["AuditLine"];
+export type AuditPage = components["schemas"]["AuditPage"];
 
 /** Longer than this and the hub counts as gone. */
 const PATIENCE_MS = 15_000;
@@ -48,11 +57,13 @@ export async function get<T>(path: string, query: Query = {}, signal?: AbortSign
   return (await response.json()) as T;
 }
 
-async function refusal(response: Response): Promise<ApiError> {
+/** What an answer that is none says. */
+export async function refusal(response: Response): Promise<ApiError> {
   const text = await response.text();
+  const wait = Number(response.headers.get("Retry-After") ?? Number.NaN);
   try {
     const { error } = JSON.parse(text) as components["schemas"]["ErrorAnswer"];
-    return new ApiError(response.status, error.code, error.message, error.detail ?? null);
+    return new ApiError(response.status, error.code, error.message, error.detail || null, Number.isFinite(wait) ? wait : null);
   } catch {
     // A proxy in between may answer in its own words.
     return new ApiError(response.status, "not_the_hub", `${response.status} ${response.statusText}`.trim());

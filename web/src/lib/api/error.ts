@@ -5,6 +5,8 @@ export class ApiError extends Error {
     readonly code: string,
     message: string,
     readonly detail: string | null = null,
+    /** After how long another try makes sense; null: not told. */
+    readonly retrySeconds: number | null = null,
   ) {
     super(message);
     this.name = "ApiError";

@@ -21,6 +21,8 @@ export class Details {
   #layout: Layout | null = null;
   #places = new Map<string, number>();
   #exported: Map<string, NodeView> | undefined;
+  /** Counts who looked: answers to who looked before are left out. */
+  #round = 0;
 
   /** `layout` is that of the newest frame: where in the hub's order a node stands. */
   constructor(private readonly layout: () => Layout | null) {}
@@ -64,6 +66,13 @@ export class Details {
     this.#asked.clear();
   }
 
+  /** Nothing of what one person saw is left for the next. */
+  clear(): void {
+    this.#round++;
+    this.#views.clear();
+    this.#asked.clear();
+  }
+
   #arrange(): void {
     const layout = this.layout();
     if (layout === this.#layout) return;
@@ -81,8 +90,11 @@ export class Details {
   async #fetch(block: number, now: number): Promise<void> {
     this.#asked.set(block, now);
     const query = { detail: true, limit: BLOCK, offset: block * BLOCK };
+    const round = this.#round;
     try {
-      for (const node of (await get<NodePage>("/api/v1/nodes", query)).items) {
+      const { items } = await get<NodePage>("/api/v1/nodes", query);
+      if (round !== this.#round) return;
+      for (const node of items) {
         this.#views.set(node.name, node);
         if (!this.#seen.has(node.name)) this.#seen.set(node.name, now);
       }

@@ -2,11 +2,12 @@
 import { ApiError, address, get, type HubView } from "../api/api";
 import { clock } from "../clock.svelte";
 import { exported, isExport } from "../hub";
+import { session } from "../session.svelte";
 import { Details } from "./details.svelte";
 import { exportedFrame } from "./exported_frame";
 import { type Frame, decode } from "./frame";
 
-export type Status = "connecting" | "live" | "paused" | "gone" | "export";
+export type Status = "connecting" | "live" | "paused" | "gone" | "signed-out" | "export";
 
 /** The hub sends a frame a second; after so long without one the connection counts as dead. */
 const SILENCE_MS = 10_000;
@@ -16,6 +17,8 @@ const LONGEST_WAIT_MS = 30_000;
 /** A tab in the background lets go of the stream after this. */
 const HIDDEN_MS = 60_000;
 const HUB_MS = 30_000;
+/** How the hub closes the stream of somebody who may no longer see it. */
+const SIGNED_OUT = 4401;
 
 class Live {
   status = $state<Status>("connecting");
@@ -40,13 +43,20 @@ class Live {
   #heardAt = 0;
   #hubAt = 0;
   #once = false;
+  /** For whom the data at hand was made. */
+  #who = "";
 
   /** How old the newest data is; null: there is none. Ticks each second. */
   get ageSeconds(): number | null {
     return this.receivedAt === null ? null : Math.max(0, (clock.now - this.receivedAt) / 1000);
   }
 
-  /** Begins; called once, after the config was read. */
+  /** There is nothing to show before somebody signs in. */
+  get locked(): boolean {
+    return this.status === "signed-out" && this.frame === null;
+  }
+
+  /** Begins; called once, after the config was read and the hub was asked who looks. */
   start(): void {
     if (isExport()) {
       this.status = "export";
@@ -57,11 +67,14 @@ class Live {
     document.addEventListener("visibilitychange", () => this.#seen());
     window.addEventListener("online", () => this.#retryNow());
     setInterval(() => this.#tick(), 1000);
-    this.#connect();
+    this.#who = session.who;
+    session.changed = () => this.#become();
+    if (session.mayRead) this.#connect();
+    else this.#shutOut();
   }
 
   pause(): void {
-    if (this.status === "export") return;
+    if (this.status === "export" || this.status === "signed-out") return;
     this.#leave();
     clearTimeout(this.#grace);
     this.#grace = undefined;
@@ -78,6 +91,10 @@ class Live {
   /** What is new now: one frame where the page is paused, else everything again. */
   refresh(): void {
     if (this.status === "export") return;
+    if (this.status === "signed-out") {
+      void session.ask();
+      return;
+    }
     this.#once = this.status === "paused";
     this.details.forget();
     this.details.ask();
@@ -103,9 +120,59 @@ class Live {
       // One after the other: a delta builds on the frame before it.
       this.#queue = this.#queue.then(() => this.#take(socket, message.data as ArrayBuffer));
     };
+    let opened = false;
+    socket.onopen = () => (opened = true);
     socket.onclose = (event) => {
-      if (this.#socket === socket) this.#lost(event.reason);
+      if (this.#socket !== socket) return;
+      if (opened && event.code !== SIGNED_OUT) this.#lost(event.reason);
+      else void this.#refused(event.reason);
     };
+  }
+
+  /** Scripts are not told why a stream was refused: the hub is asked who looks, which tells. */
+  async #refused(reason: string): Promise<void> {
+    this.#leave();
+    await session.ask();
+    if (!session.mayRead) this.#shutOut();
+    else if (this.#socket === null && this.status !== "paused") this.#lost(reason);
+  }
+
+  /** Somebody signed in or out, or has another role. What was shown to one is not for the next. */
+  #become(): void {
+    if (!session.mayRead) {
+      this.#shutOut();
+      // Who is signed out by the hub keeps what was on the screen; who signs out leaves nothing.
+      if (session.ended === null) this.#drop();
+    } else if (session.who !== this.#who) {
+      this.#drop();
+      this.status = "connecting";
+      this.#connect();
+    } else if (this.status === "signed-out") {
+      this.details.forget();
+      this.#connect();
+    }
+  }
+
+  #shutOut(): void {
+    this.#leave();
+    clearTimeout(this.#grace);
+    this.#grace = undefined;
+    this.#once = false;
+    this.status = "signed-out";
+  }
+
+  #drop(): void {
+    this.#leave();
+    clearTimeout(this.#grace);
+    this.#grace = undefined;
+    this.#who = session.who;
+    this.#newest = null;
+    this.frame = null;
+    this.receivedAt = null;
+    this.hub = null;
+    this.#hubAt = 0;
+    this.#failures = 0;
+    this.details.clear();
   }
 
   async #take(socket: WebSocket, data: ArrayBuffer): Promise<void> {
@@ -118,6 +185,8 @@ class Live {
       return;
     }
     if (this.#socket !== socket) return;
+    // A hub that was away may know nobody any more.
+    if (this.#failures > 0 || session.me === null) void session.ask();
     this.#failures = 0;
     clearTimeout(this.#grace);
     this.#grace = undefined;
@@ -162,7 +231,8 @@ class Live {
   }
 
   #retryNow(): void {
-    if (this.#socket === null && this.status !== "paused") this.#connect();
+    if (this.status === "signed-out") void session.ask();
+    else if (this.#socket === null && this.status !== "paused") this.#connect();
   }
 
   #seen(): void {

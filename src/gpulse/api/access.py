@@ -1,0 +1,154 @@
+"""Who asks, and what they may see of others. Nothing here is ever told by an address alone."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from msgspec import UnsetType
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+
+from gpulse.api.cookies import Cookies
+from gpulse.api.cross_site import check_own_site, is_own_site
+from gpulse.api.hosts_allowed import HostsAllowed
+from gpulse.auth.attempts import Attempts
+from gpulse.auth.directory import Directory
+from gpulse.auth.identity import ALL_SCOPES, Identity
+from gpulse.auth.oidc import SingleSignOn
+from gpulse.auth.proxy import ISSUER, TrustedProxy
+from gpulse.auth.roles import role_of
+from gpulse.config import Access as AccessSettings
+from gpulse.config import Config
+from gpulse.fleet.sight import FULL, Level, Sight
+
+NOBODY = Identity(None, None, None, "anonymous", frozenset())
+NOTHING = Sight("anonymous")
+
+
+def bearer(headers: Mapping[str, str]) -> str | None:
+    """What was sent as a key or token; None where nothing was. Other schemes are a proxy's own affair."""
+    scheme, _, rest = headers.get("authorization", "").partition(" ")
+    return rest.strip() if scheme.lower() == "bearer" else None
+
+
+class Caller(NamedTuple):
+    """Who asks, what they see of others, and from where."""
+
+    who: Identity
+    sight: Sight
+    address: str = ""
+    # Whether nobody between the browser and us can read along: then the cookie is for such ways alone.
+    secure: bool = False
+    # Whether a cookie came with it that signs nobody in any more.
+    stale: bool = False
+
+    def lowered(self, wanted: Level | UnsetType) -> "Caller":
+        return self if isinstance(wanted, UnsetType) else self._replace(sight=self.sight.lowered(wanted))
+
+
+class Vouching(NamedTuple):
+    """Who signs people in beside the hub itself."""
+
+    proxy: TrustedProxy | None
+    sso: SingleSignOn | None
+
+    @classmethod
+    def read(cls, settings: AccessSettings) -> "Vouching":
+        """With the files that the settings name; ConfigError where one cannot be read."""
+        proxy = TrustedProxy(settings.proxy) if settings.proxy is not None else None
+        return cls(proxy, SingleSignOn(settings.oidc) if settings.oidc is not None else None)
+
+
+class Access:
+    """`anonymous`: everybody may read. `origins` are other sites whose pages may read, as browsers write them."""
+
+    def __init__(
+        self,
+        config: Config,
+        directory: Directory,
+        vouching: Vouching,
+        *,
+        anonymous: bool,
+        origins: frozenset[str] = frozenset(),
+    ):
+        self.directory = directory
+        self.attempts = Attempts()
+        self.cookies = Cookies(directory.hub_id, config.web.base_path, config.access.session_days)
+        self.hosts = HostsAllowed(config.access.hosts)
+        self._proxy, self.sso = vouching
+        self.anonymous = NOBODY._replace(role="viewer", scopes=frozenset({"read"})) if anonymous else NOBODY
+        self._others: Level = config.privacy.others
+        self._origins = origins
+        self._base_path = config.web.base_path
+
+    async def caller(self, request: HTTPConnection, changes: bool = False) -> Caller:
+        """Who asks; RequestError where a key is none, or where another site's page asks for a change."""
+        headers, peer = request.headers, request.client.host if request.client is not None else ""
+        if changes and bearer(headers) is None:
+            check_own_site(headers, self._origins)
+        who = await self.identify(headers, peer)
+        address, secure = peer, request.url.scheme in ("https", "wss")
+        if self._proxy is not None and self._proxy.trusts(headers.raw, peer):
+            address = self._proxy.address(headers.raw, peer)
+            secure = secure or self._proxy.https(headers.raw)
+        # It was just compared with Host, so it is what the browser has in its address.
+        secure = secure or (changes and headers.get("origin", "").startswith("https://"))
+        # So is where single sign-on comes back to.
+        secure = secure or (self.sso is not None and (self.sso.settings.redirect_url or "").startswith("https://"))
+        stale = who.way == "anonymous" and is_own_site(headers) and self.cookies.read(headers) is not None
+        return Caller(who, self.sight(who), address, secure, stale)
+
+    async def identify(self, headers: Headers, peer: str) -> Identity:
+        """By a key, else by the proxy's word, else by the cookie. A key that is none never makes somebody nobody."""
+        key = bearer(headers)
+        if key is not None:
+            return self.directory.keys.check(key)
+        if not is_own_site(headers):
+            # What a browser sends by itself does not count for the page of another site.
+            return self.anonymous
+        vouched = await self._vouched(headers, peer)
+        if vouched is not None:
+            return vouched
+        cookie = self.cookies.read(headers)
+        known = self.directory.sessions.check(cookie) if cookie is not None else None
+        return self.anonymous if known is None else known
+
+    def sight(self, who: Identity) -> Sight:
+        if who.role == "admin" or self._others == "full":
+            return FULL
+        return Sight(self._others, frozenset() if who.name is None else frozenset({who.name}))
+
+    def callback_url(self, headers: Mapping[str, str], secure: bool) -> str:
+        """Where the provider of single sign-on is to send a browser back to that asks us like this."""
+        settings = self.sso.settings if self.sso is not None else None
+        if settings is not None and settings.redirect_url is not None:
+            return settings.redirect_url
+        scheme = "https" if secure else "http"
+        return f"{scheme}://{headers.get('host', '')}{self._base_path}/api/v1/session/sso/callback"
+
+    async def with_key(self, caller: Caller, key: str) -> Caller:
+        """The same with a key that came in another place; what does not look like one says nothing."""
+        if not key.startswith("gpk_"):
+            return caller
+        who = self.directory.keys.check(key)
+        return caller._replace(who=who, sight=self.sight(who))
+
+    def current(self, who: Identity) -> Identity | None:
+        """Who they are now, for what stays open; None where they are signed out."""
+        return self.anonymous if who.way == "anonymous" else self.directory.current(who)
+
+    def mark(self, response: Response, caller: Caller | None) -> None:
+        """On every answer: that it is for who asked, and that a cookie that signs nobody in may go."""
+        response.headers.add_vary_header("Authorization, Cookie")
+        if caller is not None and caller.stale and "set-cookie" not in response.headers:
+            response.headers.append("set-cookie", self.cookies.clear(caller.secure))
+
+    async def _vouched(self, headers: Headers, peer: str) -> Identity | None:
+        person = self._proxy.person(headers.raw, peer) if self._proxy is not None else None
+        if person is None or self._proxy is None:
+            return None
+        accounts = self.directory.accounts
+        known = accounts.by_subject(ISSUER, person.name)
+        role = self._proxy.role(person, role_of(known.role) if known is not None else None)
+        account = await accounts.upsert_external(ISSUER, person.name, person.name, role)
+        return Identity(account.name, role, account.id, "proxy", ALL_SCOPES)

@@ -1,0 +1,173 @@
+"""Accounts, for admins: who may sign in, and as what."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from gpulse.api.bodies import Incoming, decode
+from gpulse.api.endpoint import Endpoint
+from gpulse.api.hub import Hub
+from gpulse.api.me import BODY_ERRORS, SMALL_BODY
+from gpulse.auth.roles import Role
+from gpulse.auth.views import AccountView
+
+_ACCOUNT = {"account": "The account's id."}
+Display = Annotated[str, Meta(max_length=200, description="What the person is called.")]
+
+
+class AccountPage(msgspec.Struct, kw_only=True):
+    """All accounts by name, those that are disabled last."""
+
+    items: list[AccountView]
+
+
+class NewAccount(msgspec.Struct, kw_only=True):
+    """Somebody who shall be able to sign in."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=200, description="The person's login name on the nodes.")]
+    role: Role
+    display: Display = ""
+    password: Annotated[str | None, Meta(description="Null: a link signs in for the first time.")] = None
+
+
+class AccountChange(msgspec.Struct, kw_only=True):
+    """What is to be another way; what is left out stays."""
+
+    role: Role | UnsetType = UNSET
+    display: Display | UnsetType = UNSET
+    password: str | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+
+
+class Ended(msgspec.Struct, kw_only=True):
+    """How many sessions there were."""
+
+    ended: int
+
+
+class MadeLink(msgspec.Struct, kw_only=True):
+    """The code of a link that signs in once; it is told only here."""
+
+    code: str
+
+
+async def list_accounts(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> AccountPage:
+    del query, path, incoming
+    return AccountPage(items=list(hub.access.directory.accounts.list()))
+
+
+async def add_account(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> AccountView:
+    del query, path
+    wanted = decode(incoming.body, NewAccount)
+    directory = hub.access.directory
+    account = await directory.accounts.add(wanted.name, wanted.role, wanted.password, wanted.display)
+    await directory.audit.note(incoming.who, incoming.address, "account.add", account.name, role=wanted.role)
+    return directory.accounts.view(account.id)
+
+
+async def change_account(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> AccountView:
+    del query
+    wanted, identity = decode(incoming.body, AccountChange), path["account"]
+    directory = hub.access.directory
+    accounts, name = directory.accounts, directory.accounts.view(identity).name
+
+    async def note(action: str, **detail: str) -> None:
+        await directory.audit.note(incoming.who, incoming.address, action, name, **detail)
+
+    if not isinstance(wanted.display, UnsetType):
+        await accounts.set_display(identity, wanted.display)
+        await note("account.display", display=wanted.display)
+    if not isinstance(wanted.role, UnsetType):
+        await accounts.set_role(identity, wanted.role)
+        await note("account.role", role=wanted.role)
+    if not isinstance(wanted.password, UnsetType):
+        own = incoming.who.credential if incoming.who.account == identity else ""
+        await accounts.set_password(identity, wanted.password, keep_session=own)
+        await note("account.password")
+    if not isinstance(wanted.disabled, UnsetType):
+        await (accounts.disable if wanted.disabled else accounts.enable)(identity)
+        await note("account.disable" if wanted.disabled else "account.enable")
+    return accounts.view(identity)
+
+
+async def end_sessions(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> Ended:
+    del query
+    directory = hub.access.directory
+    account = directory.accounts.view(path["account"])
+    count = await directory.sessions.end_all(account.id)
+    await directory.audit.note(incoming.who, incoming.address, "session.end_all", account.name, sessions=count)
+    return Ended(ended=count)
+
+
+async def make_link(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> MadeLink:
+    del query
+    directory = hub.access.directory
+    account = directory.accounts.view(path["account"])
+    code = await directory.links.make(account.id)
+    await directory.audit.note(incoming.who, incoming.address, "link.make", account.name)
+    return MadeLink(code=code)
+
+
+ENDPOINTS = (
+    Endpoint(
+        path="/api/v1/accounts",
+        name="listAccounts",
+        summary="All accounts; never their passwords.",
+        answer=AccountPage,
+        handle=list_accounts,
+        may="admin",
+        errors=(400, 406),
+    ),
+    Endpoint(
+        path="/api/v1/accounts",
+        name="addAccount",
+        summary="Makes an account.",
+        answer=AccountView,
+        handle=add_account,
+        may="admin",
+        method="POST",
+        body=NewAccount,
+        most_bytes=SMALL_BODY,
+        status=201,
+        errors=(*BODY_ERRORS, 409),
+    ),
+    Endpoint(
+        path="/api/v1/accounts/{account}",
+        name="changeAccount",
+        summary="Another role, password or name to show for an account; or it is disabled, or enabled again.",
+        answer=AccountView,
+        handle=change_account,
+        may="admin",
+        method="PATCH",
+        path_parameters=_ACCOUNT,
+        body=AccountChange,
+        most_bytes=SMALL_BODY,
+        errors=(*BODY_ERRORS, 404, 409),
+    ),
+    Endpoint(
+        path="/api/v1/accounts/{account}/sessions",
+        name="endSessions",
+        summary="Signs an account out everywhere.",
+        answer=Ended,
+        handle=end_sessions,
+        may="admin",
+        method="DELETE",
+        path_parameters=_ACCOUNT,
+        errors=(400, 404, 406, 503),
+    ),
+    Endpoint(
+        path="/api/v1/accounts/{account}/link",
+        name="makeLink",
+        summary="Makes a link that signs somebody in once, within an hour: #/sign-in/CODE of the page.",
+        answer=MadeLink,
+        handle=make_link,
+        may="admin",
+        method="POST",
+        path_parameters=_ACCOUNT,
+        most_bytes=SMALL_BODY,
+        status=201,
+        errors=(*BODY_ERRORS, 404),
+    ),
+)

@@ -1,0 +1,31 @@
+"""Refuses requests for a host that is not this hub, before anything else looks at them."""
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from gpulse.api.access import bearer
+from gpulse.api.bodies import LastAnswer
+from gpulse.api.errors import error_response
+from gpulse.api.hosts_allowed import HostsAllowed
+from gpulse.errors import RequestError
+
+
+class HostCheck:
+    """Not of those who show a key or token: no browser sends one by itself, and nodes may know the hub by any name."""
+
+    def __init__(self, app: ASGIApp, hosts: HostsAllowed):
+        self._app = app
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] in ("http", "websocket"):
+            headers = Headers(scope=scope)
+            try:
+                if bearer(headers) is None:
+                    self._hosts.check(headers.get("host"))
+            except RequestError as error:
+                refusal = error_response(error)
+                has_body = scope["type"] == "http" and scope["method"] not in ("GET", "HEAD")
+                await (LastAnswer.of(refusal) if has_body else refusal)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)

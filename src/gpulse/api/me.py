@@ -1,0 +1,260 @@
+"""Who is signed in here, and what they look after themselves: their keys, browsers and password."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from gpulse.api.bodies import Incoming, decode
+from gpulse.api.endpoint import Endpoint
+from gpulse.api.hub import Hub
+from gpulse.auth.identity import Identity, Way
+from gpulse.auth.roles import Role
+from gpulse.auth.views import KeyView, SessionView
+from gpulse.errors import RequestError
+from gpulse.fleet.sight import Level
+
+# Of everything that people send about accounts.
+SMALL_BODY = 4096
+BODY_ERRORS = (400, 406, 408, 413, 415, 503)
+Scope = Literal["read", "write", "metrics", "admin"]
+_KEY = {"key": "The key's id."}
+_SESSION = {"session": "The session's id."}
+
+
+class MeView(msgspec.Struct, kw_only=True):
+    """Who asks, and how they could sign in."""
+
+    # Null: nobody has signed in.
+    name: str | None
+    display: str
+    # Null: may not even read.
+    role: Role | None
+    way: Way
+    may_read: bool
+    # What is seen of others.
+    sight: Level
+    # Whether there is a password to change.
+    has_password: bool
+    sign_in: list[Literal["password", "oidc"]]
+    # What single sign-on is called here; null: there is none.
+    sso: str | None
+
+
+class OwnKeys(msgspec.Struct, kw_only=True):
+    """The keys of an account, the newest first."""
+
+    items: list[KeyView]
+
+
+class NewKey(msgspec.Struct, kw_only=True):
+    """A key that is to be made."""
+
+    label: Annotated[str, Meta(min_length=1, max_length=200, description="What it is for.")]
+    scopes: Annotated[list[Scope], Meta(min_length=1, max_length=4, description="What it may do at most.")]
+    expires_at: Annotated[float | None, Meta(description="When it ends: seconds since 1970; null: never.")] = None
+
+
+class MadeKey(msgspec.Struct, kw_only=True):
+    """A new key; it is told only here."""
+
+    key: str
+
+
+class OwnSessions(msgspec.Struct, kw_only=True):
+    """The browsers an account is signed in with, the last seen first."""
+
+    items: list[SessionView]
+    # Which of them asks; null: none.
+    this: str | None
+
+
+class NewPassword(msgspec.Struct, kw_only=True):
+    """The password that was, empty where there was none, and the one that shall be."""
+
+    old: str
+    new: str
+
+
+class Done(msgspec.Struct, kw_only=True):
+    """It is as it was asked for."""
+
+    done: Literal[True] = True
+
+
+DONE = Done(done=True)
+
+
+def me_view(hub: Hub, who: Identity) -> MeView:
+    access = hub.access
+    account = access.directory.accounts.by_id(who.account) if who.account is not None else None
+    ways: list[Literal["password", "oidc"]] = ["password", "oidc"] if access.sso is not None else ["password"]
+    return MeView(
+        name=who.name,
+        display=account.display if account is not None else "",
+        role=who.role,
+        way=who.way,
+        may_read=who.role is not None,
+        sight=access.sight(who).level,
+        has_password=account is not None and account.has_password,
+        sign_in=ways,
+        sso=access.sso.settings.label if access.sso is not None else None,
+    )
+
+
+def own_account(who: Identity) -> str:
+    """The id of the account of somebody who is signed in."""
+    if who.account is None:
+        raise RequestError(401, "sign_in", "sign in first")
+    return who.account
+
+
+def refuse_keys(who: Identity) -> None:
+    """What a key must not do, whatever its scopes: make itself more, or last longer, than it was made for."""
+    if who.way == "key":
+        raise RequestError(403, "not_by_key", "a key cannot do this", "sign in in a browser")
+
+
+async def get_me(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> MeView:
+    del query, path
+    return me_view(hub, incoming.who)
+
+
+async def list_keys(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> OwnKeys:
+    del query, path
+    return OwnKeys(items=list(hub.access.directory.keys.list(own_account(incoming.who))))
+
+
+async def make_key(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> MadeKey:
+    del query, path
+    refuse_keys(incoming.who)
+    wanted = decode(incoming.body, NewKey)
+    directory, account = hub.access.directory, own_account(incoming.who)
+    text = await directory.keys.create(account, wanted.label, wanted.scopes, wanted.expires_at)
+    scopes: list[str] = list(wanted.scopes)
+    await directory.audit.note(
+        incoming.who, incoming.address, "key.make", text.split("_")[1], label=wanted.label, scopes=scopes
+    )
+    return MadeKey(key=text)
+
+
+async def revoke_key(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> Done:
+    del query
+    directory = hub.access.directory
+    key = await directory.keys.revoke(path["key"], own_account(incoming.who))
+    await directory.audit.note(incoming.who, incoming.address, "key.revoke", key.id, label=key.label)
+    return DONE
+
+
+async def list_sessions(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> OwnSessions:
+    del query, path
+    items = list(hub.access.directory.sessions.list(own_account(incoming.who)))
+    return OwnSessions(items=items, this=incoming.who.credential if incoming.who.way == "session" else None)
+
+
+async def end_session(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> Done:
+    del query
+    directory = hub.access.directory
+    if not await directory.sessions.end(path["session"], own_account(incoming.who)):
+        raise RequestError(
+            404, "unknown_session", f"there is no session {path['session']!r:.40}", "list those there are"
+        )
+    await directory.audit.note(incoming.who, incoming.address, "session.end", path["session"])
+    return DONE
+
+
+async def set_password(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> Done:
+    del query, path
+    refuse_keys(incoming.who)
+    wanted = decode(incoming.body, NewPassword)
+    access, account = hub.access, own_account(incoming.who)
+    known = access.directory.accounts.by_id(account)
+    if known is not None and known.has_password:
+        # Who sits down at another's browser must not lock them out.
+        access.attempts.begin(known.name, incoming.address)
+        await access.directory.accounts.check_password(known.name, wanted.old)
+        access.attempts.succeeded(known.name, incoming.address)
+    kept = incoming.who.credential if incoming.who.way == "session" else ""
+    await access.directory.accounts.set_password(account, wanted.new, keep_session=kept)
+    await access.directory.audit.note(incoming.who, incoming.address, "account.password", incoming.who.name or "")
+    return DONE
+
+
+ENDPOINTS = (
+    Endpoint(
+        path="/api/v1/me",
+        name="getMe",
+        summary="Who is signed in, what they may do, and how one can sign in.",
+        answer=MeView,
+        handle=get_me,
+        may="anyone",
+        personal=True,
+        errors=(400, 406),
+    ),
+    Endpoint(
+        path="/api/v1/me/keys",
+        name="listMyKeys",
+        summary="My keys; never their secrets.",
+        answer=OwnKeys,
+        handle=list_keys,
+        may="self",
+        errors=(400, 406),
+    ),
+    Endpoint(
+        path="/api/v1/me/keys",
+        name="makeMyKey",
+        summary="Makes a key for my programs; it is told once.",
+        answer=MadeKey,
+        handle=make_key,
+        may="self",
+        method="POST",
+        body=NewKey,
+        most_bytes=SMALL_BODY,
+        status=201,
+        errors=(*BODY_ERRORS, 409),
+    ),
+    Endpoint(
+        path="/api/v1/me/keys/{key}",
+        name="revokeMyKey",
+        summary="Ends one of my keys.",
+        answer=Done,
+        handle=revoke_key,
+        may="self",
+        method="DELETE",
+        path_parameters=_KEY,
+        errors=(400, 404, 406, 503),
+    ),
+    Endpoint(
+        path="/api/v1/me/sessions",
+        name="listMySessions",
+        summary="The browsers I am signed in with.",
+        answer=OwnSessions,
+        handle=list_sessions,
+        may="self",
+        errors=(400, 406),
+    ),
+    Endpoint(
+        path="/api/v1/me/sessions/{session}",
+        name="endMySession",
+        summary="Signs me out in one of my browsers.",
+        answer=Done,
+        handle=end_session,
+        may="self",
+        method="DELETE",
+        path_parameters=_SESSION,
+        errors=(400, 404, 406, 503),
+    ),
+    Endpoint(
+        path="/api/v1/me/password",
+        name="setMyPassword",
+        summary="Another password for me; all my other browsers are signed out.",
+        answer=Done,
+        handle=set_password,
+        may="self",
+        method="POST",
+        body=NewPassword,
+        most_bytes=SMALL_BODY,
+        errors=(*BODY_ERRORS, 409, 429),
+    ),
+)

@@ -1,0 +1,149 @@
+"""Accounts made and changed: what happens in the database, in one transaction each."""
+
+import secrets
+
+from sqlalchemy import Connection
+
+from gpulse.auth.account_names import checked, folded
+from gpulse.auth.known import Rows
+from gpulse.auth.roles import Role
+from gpulse.auth.secret_text import quoted
+from gpulse.errors import AccountError, SignInRefused
+from gpulse.store import accounts, keys, links, sessions
+from gpulse.store.accounts import Account
+from gpulse.store.hub import next_revision
+
+_LONGEST_DISPLAY = 100
+
+
+def add(
+    connection: Connection,
+    name: str,
+    role: Role,
+    now: float,
+    *,
+    display: str = "",
+    password: str | None = None,
+    external: tuple[str, str] | None = None,
+) -> tuple[Account, Rows]:
+    """`password` is its hash, `external` an issuer and what the account is called there."""
+    name = checked(name)
+    taken = accounts.by_folded(connection, folded(name))
+    if taken is not None:
+        how = "is" if taken.name == name else f"differs only by case from {taken.name}, which is"
+        raise AccountError(
+            409, "name_taken", f"{name} {how} an account already", "take another name, or change that one"
+        )
+    issuer, subject = external or (None, None)
+    account = Account(
+        id=secrets.token_hex(6),
+        name=name,
+        folded=folded(name),
+        display=shown(display),
+        role=role,
+        has_password=password is not None,
+        issuer=issuer,
+        subject=subject,
+        created_at=now,
+        signed_in_at=None,
+        disabled_at=None,
+        revision=next_revision(connection),
+    )
+    accounts.add(connection, account, password)
+    return account, Rows([account])
+
+
+def set_role(
+    connection: Connection, identity: str, role: Role, *, told_elsewhere: bool = False
+) -> tuple[Account, Rows]:
+    """`told_elsewhere`: by whom the account signs in with, whose word counts also for the last admin."""
+    account = found(connection, identity)
+    if account.role == role:
+        return account, Rows()
+    if not told_elsewhere:
+        _keep_an_admin(connection, account)
+    account = accounts.change(connection, identity, next_revision(connection), role=role)
+    return account, Rows([account])
+
+
+def set_display(connection: Connection, identity: str, display: str) -> tuple[Account, Rows]:
+    account = found(connection, identity)
+    account = accounts.change(connection, identity, next_revision(connection), display=shown(display))
+    return account, Rows([account])
+
+
+def set_password(
+    connection: Connection, identity: str, password: str, keep_session: str, now: float
+) -> tuple[Account, Rows]:
+    """Whoever was signed in with the old one is no longer, but for one session."""
+    account = found(connection, identity)
+    refuse_external(account)
+    revision = next_revision(connection)
+    account = accounts.change(connection, identity, revision, password=password)
+    others = [row for row in sessions.standing(connection, identity) if row.id != keep_session]
+    links.remove_of(connection, identity)
+    return account, Rows([account], sessions.end(connection, others, now, revision))
+
+
+def disable(connection: Connection, identity: str, now: float) -> tuple[Account, Rows]:
+    """With all that signs it in; nothing of that comes back when it is enabled again."""
+    account = found(connection, identity)
+    if not account.live:
+        return account, Rows()
+    _keep_an_admin(connection, account)
+    revision = next_revision(connection)
+    account = accounts.change(connection, identity, revision, disabled_at=now)
+    links.remove_of(connection, identity)
+    return account, Rows(
+        [account],
+        sessions.end(connection, sessions.standing(connection, identity), now, revision),
+        keys.end(connection, keys.standing(connection, identity), now, revision),
+    )
+
+
+def enable(connection: Connection, identity: str) -> tuple[Account, Rows]:
+    account = found(connection, identity)
+    if account.live:
+        return account, Rows()
+    account = accounts.change(connection, identity, next_revision(connection), disabled_at=None)
+    return account, Rows([account])
+
+
+def found(connection: Connection, identity: str) -> Account:
+    account = accounts.by_id(connection, identity)
+    if account is None:
+        raise AccountError(404, "account_unknown", f"there is no account {quoted(identity)}", "list those there are")
+    return account
+
+
+def live(connection: Connection, identity: str) -> Account:
+    """As it is now: it may have been disabled since it was last read."""
+    account = found(connection, identity)
+    if not account.live:
+        raise disabled(account)
+    return account
+
+
+def disabled(account: Account) -> SignInRefused:
+    return SignInRefused(403, "account_disabled", f"the account {account.name} is disabled", "ask an admin of this hub")
+
+
+def refuse_external(account: Account) -> None:
+    if account.issuer is not None:
+        raise AccountError(
+            409,
+            "signs_in_elsewhere",
+            f"{account.name} signs in by {account.issuer:.100}",
+            "it has no password here; set its role and password there",
+        )
+
+
+def shown(display: str) -> str:
+    return "".join(one for one in display if one.isprintable()).strip()[:_LONGEST_DISPLAY]
+
+
+def _keep_an_admin(connection: Connection, account: Account) -> None:
+    if account.role == "admin" and account.live and accounts.live_admins(connection) == 1:
+        raise AccountError(
+            409, "last_admin", f"{account.name} is the last admin", "make another account an admin first"
+        )

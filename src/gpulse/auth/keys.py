@@ -1,0 +1,181 @@
+"""Keys, `gpk_ID_SECRET`: what people's programs show, so that they need no password."""
+
+import hmac
+import time
+from collections.abc import Callable, Collection, Sequence
+
+from sqlalchemy import Connection
+
+from gpulse.auth import changing, secret_text
+from gpulse.auth.identity import ALL_SCOPES, SCOPES, Identity
+from gpulse.auth.known import Known, Rows
+from gpulse.auth.roles import role_of
+from gpulse.auth.views import KeyState, KeyView
+from gpulse.errors import AccountError, SignInRefused
+from gpulse.store import keys as table
+from gpulse.store.hub import next_revision
+from gpulse.store.keys import KeyRow
+
+PREFIX = "gpk"
+# When one was last used is kept to the minute.
+_USED_SECONDS = 60.0
+_MOST = 100
+_LONGEST_LABEL = 100
+
+
+class Keys:
+    """A key may do what its scopes say, and no more than its owner's role at the moment it is used.
+
+    `used` has those whose last use is not in the database yet.
+    """
+
+    def __init__(self, known: Known, clock: Callable[[], float] = time.time) -> None:
+        self._known = known
+        self._clock = clock
+        self.used: dict[str, float] = {}
+        # The command line's own keys, by id: they end with this process.
+        self._local: dict[str, KeyRow] = {}
+
+    async def create(self, account: str, label: str, scopes: Collection[str], expires_at: float | None = None) -> str:
+        """The key's text, which is nowhere else; AccountError where it cannot be."""
+        name, wanted = _label(label), _scopes(scopes)
+        if expires_at is not None and not self._clock() < expires_at < float("inf"):
+            raise AccountError(400, "bad_expiry", "the key would be at its end already", "give a time that is to come")
+        text, parts = secret_text.make(PREFIX)
+
+        def work(connection: Connection) -> tuple[None, Rows]:
+            changing.live(connection, account)
+            now = self._clock()
+            if sum(row.live(now) for row in table.standing(connection, account)) >= _MOST:
+                raise AccountError(409, "too_many_keys", f"there are {_MOST} keys already", "revoke one first")
+            row = _row(parts, account, name, wanted, now, expires_at, next_revision(connection))
+            table.add(connection, row)
+            return None, Rows(keys=[row])
+
+        await self._known.write(work)
+        return text
+
+    def create_local(self, account: str) -> str:
+        """A key of this process, for the command line of the person who runs it."""
+        text, parts = secret_text.make(PREFIX)
+        self._local[parts.id] = _row(parts, account, "command line", ",".join(SCOPES), self._clock(), None, 0)
+        return text
+
+    def check(self, text: str) -> Identity:
+        """Whose key it is; SignInRefused where it is none, or no longer one. The refusal never repeats the text."""
+        parts = secret_text.read(text)
+        if parts is None or parts.prefix != PREFIX:
+            raise SignInRefused(401, "key_malformed", "this is no key: one is gpk_ID_SECRET", "was all of it copied?")
+        row = self._known.keys.get(parts.id) or self._local.get(parts.id)
+        same = hmac.compare_digest(secret_text.NO_DIGEST if row is None else row.digest, parts.digest)
+        if row is None or not same:
+            # Also where only the secret is wrong: who has no key learns nothing of those there are.
+            raise SignInRefused(
+                401, "key_unknown", "this hub does not know this key", "make one on your account's page"
+            )
+        refused = self._against(row)
+        if refused is not None:
+            raise refused
+        self._note(row)
+        return self._identity(row)
+
+    def current(self, key: str) -> Identity | None:
+        """Who it is now, of a key that was checked once; None where it has come to its end."""
+        row = self._known.keys.get(key) or self._local.get(key)
+        return None if row is None or self._against(row) is not None else self._identity(row)
+
+    async def revoke(self, key: str, account: str | None = None) -> KeyView:
+        """AccountError where there is no such live key, of that account where one is given."""
+
+        def work(connection: Connection) -> tuple[KeyRow, Rows]:
+            row = table.by_id(connection, key)
+            if row is None or row.ended_at is not None or account not in (None, row.account):
+                raise AccountError(
+                    404, "key_unknown", f"there is no key {secret_text.quoted(key)}", "list those there are"
+                )
+            rows = table.end(connection, [row], self._clock(), next_revision(connection))
+            return rows[0], Rows(keys=rows)
+
+        return _view(await self._known.write(work), self._clock())
+
+    def list(self, account: str) -> Sequence[KeyView]:
+        """The newest first, with those that have come to their end lately."""
+        rows = [row for row in self._known.keys.values() if row.account == account]
+        return [_view(row, self._clock()) for row in sorted(rows, key=lambda row: -row.created_at)]
+
+    def _against(self, row: KeyRow) -> SignInRefused | None:
+        if row.expired(self._clock()):
+            return SignInRefused(401, "key_expired", f"the key {row.id} is at its end", "make another one")
+        if row.ended_at is not None:
+            return SignInRefused(401, "key_revoked", f"the key {row.id} was revoked", "make another one")
+        if self._known.live(row.account) is None:
+            return SignInRefused(
+                401, "account_disabled", f"the account of the key {row.id} is disabled", "ask an admin of this hub"
+            )
+        return None
+
+    def _identity(self, row: KeyRow) -> Identity:
+        account = self._known.accounts[row.account]
+        local = row.id in self._local
+        scopes = frozenset(row.scopes.split(",")) & ALL_SCOPES
+        return Identity(account.name, role_of(account.role), account.id, "local" if local else "key", scopes, row.id)
+
+    def _note(self, row: KeyRow) -> None:
+        now = self._clock()
+        if row.id in self._known.keys and (row.used_at is None or now - row.used_at >= _USED_SECONDS):
+            self._known.keys[row.id] = row._replace(used_at=now)
+            self.used[row.id] = now
+
+
+def _row(
+    parts: secret_text.Parts,
+    account: str,
+    label: str,
+    scopes: str,
+    now: float,
+    expires_at: float | None,
+    revision: int,
+) -> KeyRow:
+    return KeyRow(
+        id=parts.id,
+        account=account,
+        digest=parts.digest,
+        label=label,
+        scopes=scopes,
+        created_at=now,
+        expires_at=expires_at,
+        used_at=None,
+        ended_at=None,
+        revision=revision,
+    )
+
+
+def _label(label: str) -> str:
+    told = "".join(one for one in label if one.isprintable()).strip()
+    # Who pastes a key where its name belongs must not find it in a list.
+    told = secret_text.without_secrets(told)[:_LONGEST_LABEL]
+    if not told:
+        raise AccountError(400, "bad_label", "a key needs a name", 'say what it is for, such as "backup script"')
+    return told
+
+
+def _scopes(scopes: Collection[str]) -> str:
+    unknown = sorted(set(scopes) - ALL_SCOPES)
+    if unknown or not scopes:
+        what = f"{secret_text.quoted(unknown[0])} is no scope" if unknown else "a key needs a scope"
+        raise AccountError(400, "bad_scope", what, f"there are {', '.join(SCOPES)}")
+    return ",".join(one for one in SCOPES if one in scopes)
+
+
+def _view(row: KeyRow, now: float) -> KeyView:
+    state: KeyState = "live" if row.live(now) else "expired" if row.expired(now) else "revoked"
+    return KeyView(
+        id=row.id,
+        label=row.label,
+        scopes=row.scopes.split(","),
+        state=state,
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        used_at=row.used_at,
+        ended_at=row.ended_at,
+    )

@@ -1,0 +1,63 @@
+"""Links that sign somebody in once: whoever opens one first, soon enough."""
+
+import hmac
+import time
+from collections.abc import Callable
+
+from sqlalchemy import Connection
+
+from gpulse.auth import changing, secret_text
+from gpulse.auth.known import Known, Rows
+from gpulse.errors import SignInRefused
+from gpulse.store import links as table
+from gpulse.store.accounts import Account
+from gpulse.store.links import LinkRow
+
+_PREFIX = "gpl"
+
+
+class Links:
+    """All in the database: of two who redeem one link, in whichever processes, one is let in."""
+
+    def __init__(self, known: Known, clock: Callable[[], float] = time.time) -> None:
+        self._known = known
+        self._clock = clock
+
+    async def make(self, account: str, seconds: float = 3600.0) -> str:
+        """The code for the link, which is nowhere else."""
+        text, parts = secret_text.make(_PREFIX)
+
+        def work(connection: Connection) -> tuple[None, Rows]:
+            changing.live(connection, account)
+            table.remove_expired(connection, self._clock())
+            table.add(connection, LinkRow(parts.id, account, parts.digest, self._clock() + seconds))
+            return None, Rows()
+
+        await self._known.write(work)
+        return text
+
+    async def redeem(self, code: str) -> Account:
+        """Whose link it was; it is none any more. SignInRefused where it was none."""
+        parts = secret_text.read(code)
+        if parts is None or parts.prefix != _PREFIX:
+            raise _refusal()
+
+        def work(connection: Connection) -> tuple[Account, Rows]:
+            row = table.by_id(connection, parts.id)
+            same = hmac.compare_digest(secret_text.NO_DIGEST if row is None else row.digest, parts.digest)
+            if row is None or not same or row.expires_at <= self._clock():
+                raise _refusal()
+            account = changing.live(connection, row.account)
+            table.remove(connection, row.id)
+            return account, Rows([account])
+
+        return await self._known.write(work)
+
+
+def _refusal() -> SignInRefused:
+    return SignInRefused(
+        401,
+        "link_bad",
+        "this link was used already, is too old, or not all of it was copied",
+        "make another with: gpulse user link NAME",
+    )

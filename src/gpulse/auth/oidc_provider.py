@@ -1,0 +1,172 @@
+"""Asks an OpenID Connect provider: where its parts are, what a code is worth, and with which keys it signs."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote_plus, urlsplit
+
+import httpx
+import msgspec
+from authlib.oauth2.rfc6749.parameters import prepare_token_request  # type: ignore[import-untyped] # it has no types
+from authlib.oidc.discovery import OpenIDProviderMetadata, get_well_known_url  # type: ignore[import-untyped] # it has no types
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+
+from gpulse.config import Oidc
+from gpulse.config.files import read_bytes, reason
+from gpulse.errors import ConfigError, SignInRefused
+
+# What a provider may sign with; never "none", nor a secret that is ours as well.
+_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "Ed25519")
+_SECONDS = 10.0
+_MOST_BYTES = 1 << 20
+_FRESH_SECONDS = 3600.0
+# Whoever comes with codes that are none must not make us ask the provider without end.
+_AT_ONCE = 4
+
+
+class Provider:
+    """`settings` are [access.oidc]. Only the issuer's own host and those of `hosts` are ever asked."""
+
+    def __init__(self, settings: Oidc):
+        self._settings = settings
+        self._secret = _secret(settings)
+        issuer = urlsplit(settings.issuer)
+        self._scheme = issuer.scheme
+        self._hosts = frozenset({issuer.netloc.lower(), *(host.lower() for host in settings.hosts)})
+        self._metadata: dict[str, Any] = {}
+        self._read_at = 0.0
+        self._turn = asyncio.Semaphore(_AT_ONCE)
+
+    async def metadata(self) -> dict[str, Any]:
+        """What the provider says of itself; an hour old at most."""
+        if not self._metadata or time.monotonic() - self._read_at > _FRESH_SECONDS:
+            found = await self._json("GET", get_well_known_url(self._settings.issuer, external=True))
+            try:
+                OpenIDProviderMetadata(found).validate()
+            except (ValueError, TypeError, AttributeError) as error:
+                raise _trouble(f"it describes itself in a wrong way: {error!s:.200}") from None
+            if found["issuer"].rstrip("/") != self._settings.issuer.rstrip("/"):
+                raise _trouble(
+                    f'it calls itself "{found["issuer"]:.200}"; set access.oidc.issuer to that if it is right'
+                )
+            self._metadata, self._read_at = found, time.monotonic()
+        return self._metadata
+
+    async def algorithms(self) -> list[str]:
+        told = (await self.metadata()).get("id_token_signing_alg_values_supported") or ["RS256"]
+        return [one for one in _ALGORITHMS if one in told]
+
+    async def tokens(self, code: str, redirect_url: str, verifier: str) -> dict[str, Any]:
+        """What a code is worth: an ID token, and an access token where there is one."""
+        metadata = await self.metadata()
+        client = self._settings.client_id
+        form = prepare_token_request(
+            "authorization_code", redirect_uri=redirect_url, code=code, code_verifier=verifier, client_id=client
+        )
+        headers = {"Content-Type": "application/x-www-form-urlencoded"}
+        auth = None
+        if self._secret is not None:
+            methods = metadata.get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
+            if "client_secret_basic" in methods:
+                # RFC 6749 wants both parts encoded as in a form.
+                auth = httpx.BasicAuth(quote_plus(client), quote_plus(self._secret))
+            else:
+                form = prepare_token_request(
+                    "authorization_code",
+                    redirect_uri=redirect_url,
+                    code=code,
+                    code_verifier=verifier,
+                    client_id=client,
+                    client_secret=self._secret,
+                )
+        return await self._json("POST", metadata["token_endpoint"], form.encode("ascii"), headers, auth)
+
+    async def keys(self) -> KeySet:
+        found = await self._json("GET", (await self.metadata())["jwks_uri"])
+        usable = []
+        for one in found.get("keys") or []:
+            try:
+                usable += KeySet.import_key_set({"keys": [one]}).keys
+            except (JoseError, ValueError, TypeError, KeyError):
+                # Of a kind that is not known here: another may be what signs.
+                continue
+        if not usable:
+            raise _trouble("it shows no key that it signs with")
+        return KeySet(usable)
+
+    async def userinfo(self, access_token: str) -> dict[str, Any]:
+        """What it tells of the person beside the ID token; nothing where it tells no more."""
+        address = (await self.metadata()).get("userinfo_endpoint")
+        if not address or not access_token:
+            return {}
+        return await self._json("GET", address, headers={"Authorization": f"Bearer {access_token}"})
+
+    async def _json(
+        self,
+        method: str,
+        url: str,
+        content: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        auth: httpx.BasicAuth | None = None,
+    ) -> dict[str, Any]:
+        self._check(url)
+        try:
+            async with (
+                self._turn,
+                asyncio.timeout(_SECONDS),
+                httpx.AsyncClient(timeout=_SECONDS, follow_redirects=False) as client,
+                client.stream(
+                    method, url, content=content, headers={"Accept": "application/json", **(headers or {})}, auth=auth
+                ) as answer,
+            ):
+                body = bytearray()
+                async for piece in answer.aiter_bytes():
+                    body += piece
+                    if len(body) > _MOST_BYTES:
+                        raise _trouble(f"its answer is larger than {_MOST_BYTES} bytes")
+        except TimeoutError:
+            raise _trouble(f"no answer within {_SECONDS:g} s") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise _trouble(
+                f"{urlsplit(url).netloc} cannot be asked: {str(error) or type(error).__name__:.200}"
+            ) from None
+        try:
+            found = msgspec.json.decode(body, type=dict[str, Any])
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise _trouble(f"{urlsplit(url).netloc} answers with {answer.status_code} and no JSON") from None
+        if answer.status_code != 200:
+            # A word for programs; what else it says may repeat what we sent.
+            word = found.get("error")
+            raise _trouble(f"it says {answer.status_code} {word if isinstance(word, str) else '':.60}".rstrip())
+        return found
+
+    def _check(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme != self._scheme or parts.netloc.lower() not in self._hosts:
+            raise _trouble(
+                f"it leads to {parts.scheme}://{parts.netloc:.100}; if that is right, list it in access.oidc.hosts"
+            )
+
+
+def _trouble(why: str) -> SignInRefused:
+    return SignInRefused(
+        502, "sso_trouble", f"the provider of single sign-on cannot be used: {why}", "tell an admin of this hub"
+    )
+
+
+def _secret(settings: Oidc) -> str | None:
+    file = settings.client_secret_file
+    if file is None:
+        return None
+    try:
+        secret = read_bytes(file).decode("ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = reason(error) if isinstance(error, OSError) else "it is no text"
+        raise ConfigError(
+            [f"access.oidc.client_secret_file: {file} cannot be read ({why}); put the client's secret there"]
+        ) from None
+    if not secret:
+        raise ConfigError([f"access.oidc.client_secret_file: {file} is empty; put the client's secret there"])
+    return secret

@@ -1,0 +1,54 @@
+"""The table of who changed what, when and from where; entries are added, and never changed."""
+
+from typing import NamedTuple
+
+from sqlalchemy import Column, Connection, Double, Integer, String, Table, Text, delete, insert, select
+
+from gpulse.store.metadata import METADATA
+
+audit = Table(
+    "audit",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("at", Double, nullable=False, index=True),
+    # A name, not an account: it says who it was then.
+    Column("who", Text, nullable=False),
+    Column("way", String(9), nullable=False),
+    Column("address", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    # A JSON object.
+    Column("detail", Text, nullable=False),
+)
+
+
+class AuditRow(NamedTuple):
+    id: int
+    at: float
+    who: str
+    way: str
+    address: str
+    action: str
+    target: str
+    detail: str
+
+
+def add(
+    connection: Connection, *, at: float, who: str, way: str, address: str, action: str, target: str, detail: str
+) -> None:
+    values = {"at": at, "who": who, "way": way, "address": address, "action": action, "target": target}
+    connection.execute(insert(audit), values | {"detail": detail})
+
+
+def newest(connection: Connection, before: int | None, since: float | None, limit: int) -> list[AuditRow]:
+    """The newest first."""
+    query = select(*(audit.c[name] for name in AuditRow._fields)).order_by(audit.c.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(audit.c.id < before)
+    if since is not None:
+        query = query.where(audit.c.at >= since)
+    return [AuditRow._make(row) for row in connection.execute(query)]
+
+
+def remove_before(connection: Connection, moment: float) -> None:
+    connection.execute(delete(audit).where(audit.c.at < moment))

@@ -1,0 +1,38 @@
+"""Where a certificate and its key are, and what can be seen of them from outside."""
+
+import stat
+from pathlib import Path
+from typing import NamedTuple
+
+FOLDER = "tls"
+
+
+class Files(NamedTuple):
+    """Where the two are."""
+
+    certificate: Path
+    key: Path
+
+    def stamps(self) -> tuple[tuple[int, ...] | None, ...]:
+        """What changes with them, also where a link is switched to another file; None for one that is not there."""
+        return tuple(map(_stamp, self))
+
+    def exposed(self) -> str:
+        """A word of warning where others on this machine can read the key, else ""."""
+        if not self.key.stat().st_mode & stat.S_IROTH:
+            return ""
+        return f"{self.key} can be read by everybody on this machine; run: chmod 600 {self.key}"
+
+
+def own_files(data: Path) -> Files:
+    """Those that the hub makes itself, in its data folder."""
+    return Files(data / FOLDER / "certificate.pem", data / FOLDER / "key.pem")
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    try:
+        seen = path.stat()
+    except OSError:
+        # Why is told when it is read.
+        return None
+    return seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns

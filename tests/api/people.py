@@ -1,0 +1,67 @@
+"""Who may ask, for tests: a hub that everybody may read, and one with people of every role."""
+
+import asyncio
+import atexit
+import functools
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from argon2 import PasswordHasher
+
+from gpulse.api.access import Access, Vouching
+from gpulse.auth.directory import Directory
+from gpulse.auth.passwords import Passwords
+from gpulse.auth.roles import ROLES
+from gpulse.config import Access as AccessSettings
+from gpulse.config import Config
+from gpulse.store import Records
+
+PASSWORD = "correct horse battery staple"  # noqa: S105 - of accounts that tests make
+# Names that tests ask the application by.
+HOSTS = ("hub", "h", "testserver")
+# As good as any for what is tested here, and a hundred times as fast.
+QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+@functools.cache
+def _directory() -> Directory:
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    records = Records(Path(folder.name))
+    return Directory(records, passwords=Passwords(QUICK))
+
+
+def open_access() -> Access:
+    """Everybody may read, and nobody has an account."""
+    return Access(Config(access=AccessSettings(hosts=HOSTS)), _directory(), Vouching(None, None), anonymous=True)
+
+
+class People(NamedTuple):
+    """A hub's accounts: one for each role, named after it, with PASSWORD."""
+
+    records: Records
+    directory: Directory
+    # By role.
+    accounts: dict[str, str]
+
+    def access(self, *, anonymous: bool = False, config: Config | None = None, **options: Any) -> Access:
+        settings = config or Config(access=AccessSettings(hosts=HOSTS))
+        vouching = Vouching.read(settings.access)
+        return Access(settings, self.directory, vouching, anonymous=anonymous, **options)
+
+    def cookie(self, role: str) -> str:
+        """A new session's."""
+        return asyncio.run(self.directory.sessions.begin(self.accounts[role], "192.0.2.1", "a browser"))
+
+    def key(self, role: str, *scopes: str, expires_at: float | None = None) -> str:
+        wanted = scopes or ("read", "write", "admin")
+        return asyncio.run(self.directory.keys.create(self.accounts[role], "test", wanted, expires_at))
+
+
+def make_people(folder: Path, **options: Any) -> People:
+    """The records are the caller's to close."""
+    records = Records(folder)
+    directory = Directory(records, passwords=Passwords(QUICK), **options)
+    accounts = {role: asyncio.run(directory.accounts.add(role, role, PASSWORD)).id for role in ROLES}
+    return People(records, directory, accounts)

@@ -1,0 +1,222 @@
+"""Keys for programs: made, checked, used, revoked; and the command line's own."""
+
+import hmac
+import os
+import stat
+
+import pytest
+
+from gpulse.auth import local_key, secret_text
+from gpulse.auth.directory import Directory
+from gpulse.auth.identity import ALL_SCOPES, Identity
+from gpulse.errors import AccountError, SignInRefused, StoreError
+from gpulse.store import Records
+
+
+@pytest.fixture
+def key(directory, doing, bob):
+    return doing(directory.keys.create(bob.id, "backup script", ["write", "read"]))
+
+
+def refused(work, *arguments):
+    with pytest.raises(SignInRefused) as caught:
+        work(*arguments)
+    return caught.value.status, caught.value.code
+
+
+def test_whose_it_is(directory, bob, key):
+    assert key.startswith("gpk_")
+    identity = directory.keys.check(key)
+    assert identity == Identity("bob", "member", bob.id, "key", frozenset({"read", "write"}), key.split("_")[1])
+    assert directory.current(identity) == identity
+
+
+def test_what_is_refused_and_why(directory, doing, clock, bob, key):
+    other = secret_text.make("gpk")[0]
+    mixed = "_".join([*key.split("_")[:2], other.split("_")[2]])
+    cookie = doing(directory.sessions.begin(bob.id, "", ""))
+    for wrong in ("", "x", key[:-1], key + "\n", key.upper(), cookie):
+        assert refused(directory.keys.check, wrong) == (401, "key_malformed")
+    for wrong in (other, mixed, cookie.replace("gps", "gpk")):
+        assert refused(directory.keys.check, wrong) == (401, "key_unknown")
+    short = doing(directory.keys.create(bob.id, "x", ["read"], clock.now + 10))
+    identity = directory.keys.check(short)
+    clock.now += 10
+    assert refused(directory.keys.check, short) == (401, "key_expired")
+    assert directory.current(identity) is None
+    assert doing(directory.keys.revoke(key.split("_")[1])).state == "revoked"
+    assert refused(directory.keys.check, key) == (401, "key_revoked")
+
+
+def test_secrets_are_compared_in_constant_time(directory, key, monkeypatch):
+    asked = []
+    real = hmac.compare_digest
+    monkeypatch.setattr(hmac, "compare_digest", lambda one, two: asked.append((one, two)) or real(one, two))
+    directory.keys.check(key)
+    refused(directory.keys.check, secret_text.make("gpk")[0])
+    assert [(len(one), len(two)) for one, two in asked] == [(32, 32)] * 2
+
+
+def test_only_its_owner_revokes_it(directory, doing, ann, bob, key):
+    with pytest.raises(AccountError, match="there is no key"):
+        doing(directory.keys.revoke(key.split("_")[1], ann.id))
+    directory.keys.check(key)
+    doing(directory.keys.revoke(key.split("_")[1], bob.id))
+    for gone in (key.split("_")[1], "0" * 12):
+        with pytest.raises(AccountError) as caught:
+            doing(directory.keys.revoke(gone, bob.id))
+        assert (caught.value.status, caught.value.code) == (404, "key_unknown")
+
+
+def test_revoked_by_another_process(directory, others, doing, key):
+    identity = directory.keys.check(key)
+    doing(others.refresh())
+    doing(others.keys.revoke(identity.credential))
+    doing(directory.refresh())
+    assert directory.current(identity) is None
+    assert refused(directory.keys.check, key) == (401, "key_revoked")
+
+
+@pytest.mark.parametrize(
+    ("label", "scopes", "seconds", "code"),
+    [
+        ("", ["read"], 10, "bad_label"),
+        (" \n", ["read"], 10, "bad_label"),
+        ("x", [], 10, "bad_scope"),
+        ("x", ["root"], 10, "bad_scope"),
+        ("x", ["read", ""], 10, "bad_scope"),
+        ("x", ["read"], 0, "bad_expiry"),
+        ("x", ["read"], -1, "bad_expiry"),
+        ("x", ["read"], float("inf"), "bad_expiry"),
+        ("x", ["read"], float("nan"), "bad_expiry"),
+    ],
+)
+def test_keys_that_cannot_be(directory, doing, clock, bob, label, scopes, seconds, code):
+    with pytest.raises(AccountError) as caught:
+        doing(directory.keys.create(bob.id, label, scopes, clock.now + seconds))
+    assert (caught.value.status, caught.value.code) == (400, code)
+    assert directory.keys.list(bob.id) == []
+
+
+def test_no_more_than_a_hundred(directory, doing, clock, bob):
+    for number in range(100):
+        doing(directory.keys.create(bob.id, f"k{number}", ["read"], clock.now + 5))
+    with pytest.raises(AccountError, match="there are 100 keys already; revoke one first"):
+        doing(directory.keys.create(bob.id, "x", ["read"]))
+    clock.now += 5
+    assert doing(directory.keys.create(bob.id, "x", ["read"]))
+
+
+def test_the_list_has_last_use_and_no_secret(directory, doing, clock, ann, bob, key):
+    (view,) = directory.keys.list(bob.id)
+    assert (view.label, view.scopes, view.state, view.used_at) == ("backup script", ["read", "write"], "live", None)
+    clock.now += 5
+    directory.keys.check(key)
+    assert directory.keys.list(bob.id)[0].used_at == clock.now
+    clock.now += 59
+    directory.keys.check(key)
+    assert directory.keys.list(bob.id)[0].used_at == clock.now - 59
+    clock.now += 1
+    directory.keys.check(key)
+    doing(directory.keys.create(bob.id, f"pasted {key}", ["metrics"], clock.now + 9))
+    listed = directory.keys.list(bob.id)
+    assert [(one.used_at, one.expires_at) for one in listed] == [(None, clock.now + 9), (clock.now, None)]
+    assert key.split("_")[2] not in repr(listed)
+    assert directory.keys.list(ann.id) == []
+
+
+def test_last_use_is_known_after_a_restart(directory, folder, doing, clock, bob, key):
+    directory.keys.check(key)
+    clock.now += 60
+    doing(directory.refresh())
+    with Records(folder) as records:
+        assert Directory(records, clock).keys.list(bob.id)[0].used_at == clock.now - 60
+
+
+def test_last_use_is_not_forgotten_when_it_is_revoked(directory, others, doing, clock, bob, key):
+    directory.keys.check(key)
+    doing(others.refresh())
+    doing(others.keys.revoke(key.split("_")[1]))
+    doing(directory.refresh())
+    assert directory.keys.list(bob.id)[0].used_at == clock.now
+
+
+URL = "http://127.0.0.1:7070/"
+
+
+def test_the_command_line_has_a_key_of_its_own(directory, folder, ann):
+    old = os.umask(0)
+    try:
+        with local_key.kept(folder, directory.keys, ann.id, URL):
+            text = local_key.read(folder, "http://localhost:7070")
+            assert stat.S_IMODE((folder / "cli-key").stat().st_mode) == 0o600
+    finally:
+        os.umask(old)
+    identity = directory.keys.check(text)
+    assert identity == Identity("ann", "admin", ann.id, "local", ALL_SCOPES, text.split("_")[1])
+    assert directory.current(identity) == identity
+    assert directory.keys.list(ann.id) == []
+    # It ends with the hub, and its file with it.
+    assert not (folder / "cli-key").exists()
+    assert local_key.read(folder, URL) is None
+    with Records(folder) as records:
+        assert refused(Directory(records).keys.check, text) == (401, "key_unknown")
+
+
+def test_the_command_lines_key_ends_with_the_account(directory, folder, doing, bob):
+    with local_key.kept(folder, directory.keys, bob.id, URL):
+        text = local_key.read(folder, URL)
+        assert directory.keys.check(text).role == "member"
+        doing(directory.accounts.disable(bob.id))
+        assert refused(directory.keys.check, text) == (401, "account_disabled")
+
+
+def test_made_anew_at_each_start(directory, folder, ann):
+    with local_key.kept(folder, directory.keys, ann.id, URL):
+        first = local_key.read(folder, URL)
+        with local_key.kept(folder, directory.keys, ann.id, URL):
+            second = local_key.read(folder, URL)
+        assert first != second
+        # The one that ended took its own file away.
+        with local_key.kept(folder, directory.keys, ann.id, URL):
+            third = (folder / "cli-key").read_text()
+    assert not (folder / "cli-key").exists()
+    assert third.split("\n")[0] not in (first, second)
+
+
+def test_another_hubs_file_stays(directory, folder, ann):
+    with local_key.kept(folder, directory.keys, ann.id, URL):
+        (folder / "cli-key").write_text("another\n")
+    assert (folder / "cli-key").read_text() == "another\n"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://127.0.0.1:7070", True),
+        ("http://[::1]:7070/gpu", True),
+        ("http://127.0.0.1:7071", False),
+        ("http://127.0.0.1", False),
+        ("https://127.0.0.1", False),
+    ],
+)
+def test_the_key_is_shown_to_its_own_hub_alone(directory, folder, ann, url, shown):
+    """On another port somebody else may listen."""
+    with local_key.kept(folder, directory.keys, ann.id, URL):
+        assert (local_key.read(folder, url) is not None) is shown
+        assert local_key.address(folder) == URL
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"\xff\xfe\n\xff\n", b"a\nb\nc\n"])
+def test_a_file_that_is_none(folder, content):
+    (folder / "cli-key").write_bytes(content)
+    assert local_key.read(folder, URL) is None
+    assert local_key.address(folder) is None
+
+
+def test_a_folder_that_cannot_be_written(directory, tmp_path, ann):
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "none"):
+        with pytest.raises(StoreError, match="cli-key cannot be written"):
+            local_key.kept(folder, directory.keys, ann.id, URL).__enter__()
+        assert local_key.read(folder, URL) is None

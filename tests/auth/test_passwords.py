@@ -1,0 +1,155 @@
+"""Passwords: what is one, what a guess costs, and how many are tried at once."""
+
+import asyncio
+import threading
+
+import pytest
+from argon2 import PasswordHasher
+
+from gpulse.auth import passwords
+from gpulse.auth.passwords import Passwords
+from gpulse.errors import AccountError, SignInRefused
+from tests.auth.conftest import QUICK
+
+
+class Watched:
+    """A hasher that remembers what it was asked to compare with."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __getattr__(self, name):
+        return getattr(QUICK, name)
+
+    def verify(self, encoded, password):
+        self.asked.append(encoded)
+        return QUICK.verify(encoded, password)
+
+
+def test_the_real_one_is_argon2id_with_what_a_guess_should_cost():
+    encoded = asyncio.run(Passwords().hash("correct horse", "ann"))
+    assert encoded.startswith("$argon2id$v=19$m=65536,t=3,p=1$")
+    assert asyncio.run(Passwords().verify(encoded, "correct horse"))
+
+
+@pytest.mark.parametrize(
+    ("password", "words"),
+    [
+        ("", "fewer than 10"),
+        ("123456789", "fewer than 10"),
+        ("x" * 1025, "more than 1024"),
+        ("ann-of-cleves", "is the account's name"),
+        ("ANN-OF-CLEVES", "is the account's name"),
+        ("\ud800" * 12, "is no text"),
+    ],
+)
+def test_what_is_no_password(directory, doing, password, words):
+    with pytest.raises(AccountError, match=words) as caught:
+        doing(directory.accounts.add("ann-of-cleves", "admin", password))
+    assert (caught.value.status, caught.value.code) == (400, "bad_password")
+    assert directory.accounts.list() == []
+
+
+@pytest.mark.parametrize("password", ["1234567890", "x" * 1024, "пароль пароль", "\0" * 10, "u\u0308" * 10])
+def test_what_is_one(directory, doing, password):
+    doing(directory.accounts.add("ann", "admin", password))
+    assert doing(directory.accounts.check_password("ANN", password)).name == "ann"
+
+
+def test_however_a_keyboard_composes_it(directory, doing):
+    doing(directory.accounts.add("ann", "admin", "schlu\u0308ssel"))
+    assert doing(directory.accounts.check_password("ann", "schl\u00fcssel")).name == "ann"
+
+
+def refusal(doing, directory, name, password):
+    with pytest.raises(SignInRefused) as caught:
+        doing(directory.accounts.check_password(name, password))
+    return caught.value.status, caught.value.code, caught.value.message, caught.value.detail
+
+
+@pytest.mark.usefixtures("ann")
+def test_nobody_learns_which_accounts_there_are(directory, doing, monkeypatch):
+    watched = Watched()
+    monkeypatch.setattr(directory.accounts._passwords, "_hasher", watched)
+    link_only = doing(directory.accounts.add("eve", "viewer"))
+    answers = {
+        refusal(doing, directory, name, password)
+        for name, password in [
+            ("ann", "wrong"), ("nobody", "wrong"), (link_only.name, "wrong"), ("", ""), ("ann", "\ud800"),
+            ("a\0b", "x" * 100_000),
+        ]
+    }  # fmt: skip
+    assert len(answers) == 1
+    # A hash of the same cost was computed each time.
+    assert len(watched.asked) == 6
+    assert {encoded.rsplit("$", 2)[0] for encoded in watched.asked} == {"$argon2id$v=19$m=8,t=1,p=1"}
+    assert {len(encoded) for encoded in watched.asked} == {len(QUICK.hash("x"))}
+
+
+def test_a_hash_that_is_none_lets_nobody_in(doing):
+    assert not doing(Passwords(QUICK).verify("nonsense", "correct horse"))
+
+
+def test_a_new_password_ends_what_the_old_one_began(directory, doing, bob):
+    kept, gone = (doing(directory.sessions.begin(bob.id, "", "")) for _ in range(2))
+    link = doing(directory.links.make(bob.id))
+    key = doing(directory.keys.create(bob.id, "x", ["read"]))
+    doing(directory.accounts.set_password(bob.id, "another password", directory.sessions.check(kept).credential))
+    assert directory.sessions.check(kept).name == "bob"
+    assert directory.sessions.check(gone) is None
+    assert directory.keys.check(key).name == "bob"
+    with pytest.raises(SignInRefused):
+        doing(directory.links.redeem(link))
+    assert refusal(doing, directory, "bob", "battery staple")[1] == "wrong_password"
+    assert doing(directory.accounts.check_password("bob", "another password")).id == bob.id
+
+
+def test_one_set_by_another_process_counts_at_once(directory, others, doing, bob):
+    doing(others.refresh())
+    doing(others.accounts.set_password(bob.id, "another password"))
+    doing(others.accounts.add("eve", "viewer", "evening star"))
+    assert refusal(doing, directory, "bob", "battery staple")[1] == "wrong_password"
+    assert doing(directory.accounts.check_password("eve", "evening star")).name == "eve"
+
+
+class Slow(PasswordHasher):
+    """Takes until it is told to end."""
+
+    def __init__(self):
+        super().__init__(time_cost=1, memory_cost=8, parallelism=1)
+        self.go, self.lock = threading.Event(), threading.Lock()
+        self.running = self.most = 0
+
+    def verify(self, hash, password):  # noqa: A002 - the name it has in the class above
+        with self.lock:
+            self.running += 1
+            self.most = max(self.most, self.running)
+        assert self.go.wait(60)
+        with self.lock:
+            self.running -= 1
+        return super().verify(hash, password)
+
+
+def test_two_at_once_and_a_queue_that_ends():
+    slow = Slow()
+    guarded = Passwords(slow)
+    room = passwords._AT_ONCE + passwords._WAITING
+
+    async def crowd():
+        asked = [asyncio.create_task(guarded.verify(None, "x")) for _ in range(room)]
+        await asyncio.sleep(0)
+        with pytest.raises(SignInRefused) as caught:
+            await guarded.verify(None, "x")
+        assert (caught.value.status, caught.value.code, caught.value.retry_seconds) == (503, "busy", 5)
+        # Who goes makes room, but for those a thread has begun with.
+        for task in asked[2:]:
+            task.cancel()
+        await asyncio.wait(asked[2:])
+        later = asyncio.create_task(guarded.verify(None, "x"))
+        slow.go.set()
+        assert await asyncio.gather(*asked[:2], later) == [False] * 3
+
+    asyncio.run(crowd())
+    assert slow.most <= 2
+    guarded.close()
+    assert guarded._asked == 0

@@ -1,0 +1,203 @@
+"""Single sign-on with a real provider process, from the first redirect to the session; and with one that lies."""
+
+import json
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.hub.running import GPULSE, RunningHub
+from tests.system.oidc_provider import CLIENT, SECRET
+
+ROOT = Path(__file__).parents[2]
+ANN: dict[str, Any] = {"sub": "u-1", "preferred_username": "ann", "name": "Ann L.", "groups": ["staff"]}
+SSO = "api/v1/session/sso"
+
+
+class Site:
+    """A hub that signs in at a provider, and browsers that come to it."""
+
+    def __init__(self, issuer: str, hub: RunningHub, data: Path):
+        self.issuer = issuer
+        self.hub = hub
+        self.data = data
+
+    def set(self, claims: dict[str, Any], /, **lies: Any) -> None:
+        httpx.post(f"{self.issuer}/set", json={"claims": claims, "lies": lies}).raise_for_status()
+
+    def browser(self) -> httpx.Client:
+        return httpx.Client(base_url=self.hub.url, timeout=15)
+
+    def sign_in(self, browser: httpx.Client) -> httpx.Response:
+        """The answer that the provider's redirect leads to."""
+        away = browser.get(SSO)
+        assert away.status_code == 303, away.text
+        back = httpx.get(away.headers["location"])
+        assert back.status_code == 302, back.text
+        return browser.get(back.headers["location"])
+
+    def me(self, claims: dict[str, Any]) -> Any:
+        self.set(claims)
+        with self.browser() as browser:
+            assert self.sign_in(browser).status_code == 303
+            return browser.get("api/v1/me").json()
+
+    def refusal(self, claims: dict[str, Any], /, **lies: Any) -> tuple[int, str]:
+        self.set(claims, **lies)
+        with self.browser() as browser:
+            answer = self.sign_in(browser)
+            assert browser.get("api/v1/me").json()["name"] is None
+            return answer.status_code, answer.text
+
+
+@pytest.fixture(scope="module")
+def issuer() -> Iterator[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.system.oidc_provider"], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout
+        assert select.select([process.stdout], [], [], 30)[0]
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+@contextmanager
+def hub_with(issuer: str, folder: Path) -> Iterator[Site]:
+    (folder / "secret").write_text(SECRET)
+    (folder / "gpulse.toml").write_text(f"""
+        [hub]
+        local = false
+        data = "data"
+        [access]
+        anonymous = "none"
+        [access.oidc]
+        issuer = "{issuer}"
+        client_id = "{CLIENT}"
+        client_secret_file = "secret"
+        label = "Lab login"
+        roles = {{ admin = ["gpu-admins"], member = ["staff"], viewer = ["students"] }}
+    """)
+    with RunningHub("up", "--data", str(folder / "data"), directory=folder) as hub:
+        yield Site(issuer, hub, folder / "data")
+
+
+@pytest.fixture(scope="module")
+def site(issuer: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with hub_with(issuer, tmp_path_factory.mktemp("site")) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def lied_to(issuer: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Another hub: after twenty failures from one address it lets nobody try for a while."""
+    with hub_with(issuer, tmp_path_factory.mktemp("lied_to")) as site:
+        yield site
+
+
+def test_from_the_first_redirect_to_the_session(site: Site):
+    site.set(ANN)
+    with site.browser() as browser:
+        before = browser.get("api/v1/me").json()
+        assert (before["sign_in"], before["sso"], before["may_read"]) == (["password", "oidc"], "Lab login", False)
+        done = site.sign_in(browser)
+        assert (done.status_code, done.headers["location"]) == (303, "../../../../")
+        assert str(httpx.URL(str(done.url)).join(done.headers["location"])) == site.hub.url
+        cookies = done.headers.get_list("set-cookie")
+        assert all("HttpOnly" in one and "SameSite=Lax" in one for one in cookies)
+        assert "_sso=; " in cookies[1], "the trip is over"
+        me = browser.get("api/v1/me").json()
+        assert (me["name"], me["display"], me["role"], me["way"]) == ("ann", "Ann L.", "member", "session")
+        assert browser.get("api/v1/nodes").status_code == 200
+
+
+def test_groups_decide_each_time_and_the_account_is_the_subjects(site: Site):
+    bob = {"sub": "u-2", "preferred_username": "bob", "groups": ["students", "others"]}
+    assert site.me(bob)["role"] == "viewer"
+    assert site.me(bob | {"groups": "gpu-admins"})["role"] == "admin"
+    assert site.me(bob | {"groups": ["students"]})["role"] == "viewer"
+    # Who calls themselves otherwise is who they were.
+    assert site.me(bob | {"preferred_username": "ann"})["name"] == "bob"
+
+
+def test_what_the_id_token_lacks_is_asked_for(site: Site):
+    told = {"sub": "u-3", "preferred_username": "cid", "groups": ["staff"]}
+    site.set({"sub": "u-3"}, userinfo=told)
+    with site.browser() as browser:
+        assert site.sign_in(browser).status_code == 303
+        assert browser.get("api/v1/me").json()["name"] == "cid"
+    status, text = site.refusal({"sub": "u-4"}, userinfo=told)
+    assert status == 401, "that was of somebody else"
+    assert "preferred_username" in text
+
+
+def test_who_has_no_role_is_not_let_in(site: Site):
+    status, text = site.refusal({"sub": "u-5", "preferred_username": "eve", "groups": ["wheel"]})
+    assert status == 403
+    assert "eve has no role here" in text
+
+
+def test_a_name_that_is_another_account_is_not_taken_over(site: Site):
+    command = [GPULSE, "user", "list", "--json", "--data", site.data]
+    listed = subprocess.run(command, capture_output=True, check=True, timeout=30).stdout
+    operator = next(one["name"] for one in json.loads(listed) if one["name"] not in ("ann", "bob", "cid"))
+    for name in (operator, operator.upper()):
+        status, text = site.refusal({"sub": "u-6", "preferred_username": name, "groups": ["gpu-admins"]})
+        assert status == 403
+        assert "signs in another way" in text
+    status, _ = site.refusal(ANN | {"sub": "u-7"})
+    assert status == 403, "also where that one came from the same provider"
+
+
+@pytest.mark.parametrize(
+    ("lies", "status"),
+    [
+        ({"strange_key": True}, 401),
+        ({"unsigned": True}, 401),
+        ({"claims": {"nonce": "another"}}, 401),
+        ({"claims": {"aud": "another"}}, 401),
+        ({"claims": {"aud": [CLIENT, "another"]}}, 401),
+        ({"claims": {"iss": "https://evil.example.org"}}, 401),
+        ({"claims": {"exp": 1}}, 401),
+        ({"claims": {"sub": None}}, 401),
+        ({"claims": {"preferred_username": ["ann"]}}, 401),
+        ({"error": "access_denied"}, 401),
+    ],
+    ids=str,
+)
+def test_a_provider_that_lies(lied_to: Site, lies: dict[str, Any], status: int):
+    assert lied_to.refusal(ANN, **lies)[0] == status
+
+
+def test_each_trip_is_of_one_browser(site: Site):
+    site.set(ANN)
+    with site.browser() as one, site.browser() as other:
+        away = one.get(SSO)
+        back = httpx.get(away.headers["location"]).headers["location"]
+        # A link that signs the visitor in as somebody else.
+        assert other.get(back).status_code == 401
+        other.get(SSO)
+        assert other.get(back).status_code == 401
+        assert other.get("api/v1/me").json()["name"] is None
+        assert one.get(back.replace("code=", "code=0")).status_code == 502
+        assert one.get(back).status_code == 303
+        assert one.get(back).status_code == 401, "a second time"
+
+
+def test_secrets_are_in_no_answer(site: Site):
+    site.set(ANN)
+    with site.browser() as browser:
+        away = browser.get(SSO)
+        assert SECRET not in away.text + away.headers["location"]
+        assert "code_verifier" not in away.headers["location"]
+        trip = away.headers["set-cookie"].split(";")[0].split("=")[1]
+        assert trip not in away.headers["location"]
+    assert SECRET not in site.hub.said()

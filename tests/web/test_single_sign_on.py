@@ -1,0 +1,23 @@
+"""The way of a browser through a provider of single sign-on, and back to where it began."""
+
+from pathlib import Path
+
+from playwright.sync_api import Browser, expect
+
+from tests.system.test_oidc import ANN, hub_with, issuer  # noqa: F401 - a fixture
+from tests.web.accounts_site import is_in
+from tests.web.browsing import visit
+
+
+def test_back_to_the_page_that_was_asked_for(browser: Browser, tmp_path: Path, issuer: str):  # noqa: F811 - the fixture
+    with hub_with(issuer, tmp_path) as site, visit(browser, site.hub.url) as seen:
+        site.set(ANN)
+        page = seen.page
+        page.goto(f"{site.hub.url}#/people")
+        page.get_by_role("link", name="Sign in with Lab login").click()
+        is_in(page)
+        expect(page).to_have_url(f"{site.hub.url}#/people")
+        page.get_by_role("button", name="Your account: ann").click()
+        expect(page.locator("#account-menu")).to_contain_text("ann, member")
+        # The provider is the only other host, and only for the way through it.
+        assert [one for one in seen.complaints if not one.startswith(f"another host: {issuer}/authorize?")] == []
