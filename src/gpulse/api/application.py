@@ -17,7 +17,7 @@ from gpulse.api.answers import Answers, Body
 from gpulse.api.endpoint import routes as endpoint_routes
 from gpulse.api.errors import on_crash, on_http_exception
 from gpulse.api.heads import HttpProtocol
-from gpulse.api.hub import Hub, Ingest
+from gpulse.api.hub import Examine, Hub, Ingest, nothing_to_examine
 from gpulse.api.ingest import Lines, refuse_get
 from gpulse.api.live import Live, refuse_plain
 from gpulse.api.openapi import document
@@ -51,13 +51,14 @@ def create_app(
     own_files: OwnFiles | None = None,
     built_page: Path = BUILT,
     ingest: Ingest | None = None,
+    examine: Examine = nothing_to_examine,
 ) -> Starlette:
     """The application. `base_path` is a sub-path that a reverse proxy leaves in place: "/gpulse".
 
     `origins` are other sites ("https://portal.example.org") whose pages may read everything and the live stream.
     """
     base = "/" + base_path.strip("/") if base_path.strip("/") else ""
-    hub = Hub(fleet, title, notices, ingest)
+    hub = Hub(fleet, title, notices, ingest, examine)
     answers = Answers(hub)
     allowed = as_origins(origins)
     live = Live(hub, most_listeners, most_streams, sorted(allowed))

@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -10,10 +10,12 @@ import msgspec
 from gpulse.auth.tokens import Tokens
 from gpulse.auth.upgrades import Upgrades
 from gpulse.fleet.fleet import Fleet
+from gpulse.transport.checks import Examination
 from gpulse.transport.push import Push
 
 # A tick comes once a second; longer than this and the hub is ill.
 STALLED_SECONDS = 5.0
+Examine = Callable[[str], Awaitable[Examination | None]]
 
 
 class Ingest(NamedTuple):
@@ -22,6 +24,12 @@ class Ingest(NamedTuple):
     tokens: Tokens
     push: Push
     upgrades: Upgrades
+
+
+async def nothing_to_examine(name: str) -> Examination | None:
+    """Of a hub whose nodes are all simulated."""
+    del name
+    return None
 
 
 class Hub:
@@ -33,6 +41,7 @@ class Hub:
         title: str,
         notices: Callable[[], Sequence[str]],
         ingest: Ingest | None = None,
+        examine: Examine = nothing_to_examine,
         clock: Callable[[], float] = time.monotonic,
     ):
         self.fleet = fleet
@@ -40,6 +49,8 @@ class Hub:
         self.notices = notices
         # None where it takes nothing from nodes.
         self.ingest = ingest
+        # Doctor's checks of a node by its name; None where it is not read over SSH.
+        self.examine = examine
         # How many watch the live stream; whoever serves it says so.
         self.listeners: Callable[[], int] = lambda: 0
         # Generations begin anew with every start: an ETag of an earlier hub must not match.
