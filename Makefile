@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help run demo install web test lint format bench clean
+.PHONY: help run demo install web dist test lint format bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -18,6 +18,9 @@ install: $(VENV)/.installed web ## make .venv with gpulse in it
 
 web: $(VENV)/.installed ## build the page (only when something in web/ has changed)
 	@$(BIN)/python -m scripts.web build
+
+dist: $(VENV)/.installed ## make a wheel, and a wheelhouse that installs with no network (docs/install.md)
+	@$(BIN)/python -m scripts.dist --python "$(PYTHON)" $(DIST)
 
 test: packages web $(VENV)/.test-tools .venv-peers/.installed ## run all tests, with all their set-up
 	@$(BIN)/python -m pytest $(PYTEST)
@@ -34,10 +37,12 @@ format: $(VENV)/.lint-tools ## put the code into the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: packages $(VENV)/.test-tools .venv-peers/.installed ## run the benchmarks (docs/benchmarks.md has the results)
+bench: packages web $(VENV)/.test-tools .venv-peers/.installed ## run the benchmarks (docs/benchmarks.md has the results)
 	$(BIN)/python -m bench.probe
 	$(BIN)/python -m bench.fleet
+	$(BIN)/python -m bench.lists
 	$(BIN)/python -m bench.ssh
+	$(BIN)/python -m bench.page
 
 clean: ## remove everything that was made
 	rm -rf .venv .venv-peers build dist web/node_modules src/gpulse/api/static/web src/gpulse/api/static/export .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache

@@ -1,16 +1,16 @@
 """What the page costs a browser: Chromium on one core, a real hub with a simulated fleet on the other.
 
-    python -m bench.page [--nodes 14400] [--seconds 300]
+    python -m bench.page [--only load|pan|table|memory] [--nodes 14400] [--seconds 300]
 
 The hub is `gpulse demo`; it sends the recorded lives of its simulated nodes once a second. The browser is the machine's
-Chromium, headless and without a graphics card, driven with a real mouse and keyboard.
+Chromium, headless and without a graphics card, driven with a real mouse and keyboard. Other programs make frames late:
+the load they make is printed, and CPU time of the page's own thread beside each figure, which they do not change.
 """
 
 import argparse
-import gzip
 import json
 import os
-import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -19,23 +19,42 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, Response, WebSocket, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
-from bench.measure import anonymous_bytes, family
-from bench.page_frames import FRAMES_HEAD, PICTURE, Frames, Watch, seen
+from bench.measure import family
+from bench.page_frames import FRAMES_HEAD
+from bench.page_parts import first_look, memory, open_map, opened, pan, stand, table, traffic_of
 
 HUB_CORE, BROWSER_CORE = 0, 1
-CHROMIUM = "/usr/bin/chromium"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-SCRIPT_BAR, VISIBLE_BAR, PICTURE_BAR, FRAME_BAR, STALL_BAR = 150_000, 1.0, 3.0, 50.0, 200.0
-# Growth of memory over the counted time that is still called flat; the first fifth is not counted.
-FLAT = 0.05
-SETTLE_SHARE = 0.2
+PARTS = ("load", "pan", "table", "memory")
+SCRIPT_BAR, VISIBLE_BAR, PICTURE_BAR, FRAME_BAR, STALL_BAR = 150.0, 1.0, 3.0, 50.0, 200.0
+# Growth in percent of the mean that is still called flat; what comes before the page has settled is not counted.
+FLAT_BAR = 5.0
+SETTLED_MINUTES = 1.0
 # What earlier monitors send for a page of 50 nodes.
 OTHERS = (("monitor A", 1_190_000), ("monitor B", 140_000), ("monitor C", 308_000))
+
+
+@dataclass
+class Bar:
+    """A figure, and what it may be at most."""
+
+    name: str
+    value: float
+    bar: float
+    unit: str
+
+    @property
+    def met(self) -> bool:
+        return self.value <= self.bar
+
+    def __str__(self) -> str:
+        share = f"{self.value / self.bar:.2f} of the bar, {self.bar:g} {self.unit}"
+        return f"- {self.name}: {self.value:.2f} {self.unit} ({share}): {'met' if self.met else 'MISSED'}"
 
 
 @contextmanager
@@ -65,203 +84,109 @@ def _ask(url: str, path: str) -> dict[str, int]:
         return dict(json.load(answer))
 
 
-@dataclass
-class Traffic:
-    """What a page has asked for."""
-
-    scripts: dict[str, int] = field(default_factory=dict)
-    files: dict[str, int] = field(default_factory=dict)
-    frames: list[int] = field(default_factory=list)
-
-    def listen(self, page: Page) -> None:
-        page.on("response", self._answered)
-        page.on("websocket", self._connected)
-
-    def _answered(self, response: Response) -> None:
-        # As a hub or a proxy sends it: text is packed.
-        size = len(gzip.compress(response.body(), 6))
-        self.files[response.url] = size
-        if response.request.resource_type == "script":
-            self.scripts[response.url] = size
-
-    def _connected(self, socket: WebSocket) -> None:
-        socket.on("framereceived", lambda payload: self.frames.append(len(payload)))
-
-
-@contextmanager
-def opened(browser: Browser) -> Iterator[tuple[Page, Watch]]:
-    context = browser.new_context(viewport={"width": 1600, "height": 900})
-    page = context.new_page()
-    try:
-        yield page, Watch(page)
-    finally:
-        context.close()
-
-
-def small_fleets(browser: Browser) -> tuple[float, Traffic]:
-    """Seconds until 40 nodes are seen, the median of five; and what 50 nodes send."""
-    times = []
+def load_bars(browser: Browser) -> list[Bar]:
+    """A small fleet: how soon it is seen, and what it sends."""
     with hub(40) as url:
-        names = [node["name"] for node in _ask(url, "api/v1/nodes?limit=100")["items"]]  # type: ignore[attr-defined]
-        test = f"() => {json.dumps(names)}.every((name) => document.body.textContent.includes(name))"
-        for _ in range(5):
-            with opened(browser) as (page, _):
-                page.goto(url)
-                times.append(seen(page, test))
-    traffic = Traffic()
-    with hub(50) as url, opened(browser) as (page, _):
-        traffic.listen(page)
-        page.goto(url)
-        page.wait_for_timeout(5000)
-    return statistics.median(times), traffic
+        nodes = _ask(url, "api/v1/nodes?limit=100")["items"]
+        visible, worked = first_look(browser, url, [node["name"] for node in nodes])  # type: ignore[attr-defined]
+    with hub(50) as url:
+        traffic = traffic_of(browser, url)
+    page_bytes = sum(traffic.files.values()) + traffic.frames[0]
+    print("| a page of 50 nodes | sends | of ours |\n|---|---|---|")
+    for name, size in (("gpulse, all of it, gzip", page_bytes), *OTHERS):
+        print(f"| {name} | {size / 1000:,.0f} kB | {size / page_bytes:.1f} |")
+    print(f"\nthen {statistics.mean(traffic.frames[1:]):,.0f} bytes a second")
+    print(f"40 nodes are seen after {worked * 1000:.0f} ms of CPU time of the page's thread\n")
+    return [
+        Bar("JavaScript at first load, gzip", sum(traffic.scripts.values()) / 1000, SCRIPT_BAR, "kB"),
+        Bar("40 nodes are seen after", visible, VISIBLE_BAR, "s"),
+    ]
 
 
-def map_of(page: Page, watch: Watch, url: str) -> tuple[float, Frames]:
-    """Seconds until the map is drawn, and its frames while somebody pans: with small cells, and with shapes."""
-    page.goto(f"{url}#/?view=map")
-    first = seen(page, PICTURE)
-    page.wait_for_timeout(3000)
-    chart = page.get_by_role("application")
-    chart.scroll_into_view_if_needed()
-    chart.focus()
-    panned = Frames([], 0)
-    for steps in (1, 5):
-        for _ in range(steps):
-            page.keyboard.press("+")
-        page.wait_for_timeout(500)
-        watch.begin()
-        _drag(page, seconds=15)
-        panned += watch.taken()
-    page.keyboard.press("0")
-    return first, panned
+def pan_bars(browser: Browser, url: str) -> list[Bar]:
+    with opened(browser) as (page, watch):
+        page.goto("about:blank")
+        floor = stand(page, watch)
+        picture = open_map(page, url)
+        worked = watch.thread_seconds()
+        still = stand(page, watch)
+        panned = pan(page, watch)
+    print(FRAMES_HEAD)
+    print(floor.row("an empty page, the floor"))
+    print(still.row("the map, which nobody touches"))
+    print(panned.row("the map, while it is panned"))
+    print(f"\nthe first picture and three seconds after it: {worked:.2f} s of CPU time of the page's thread\n")
+    return [
+        Bar("the large map is drawn after", picture, PICTURE_BAR, "s"),
+        Bar("p99 of its frames while it is panned", panned.p99, FRAME_BAR, "ms"),
+    ]
 
 
-def _drag(page: Page, seconds: float) -> None:
-    box = page.get_by_role("application").bounding_box()
-    assert box
-    chance = random.Random(1)  # noqa: S311 - where a mouse goes
-    end = time.monotonic() + seconds
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    page.mouse.move(x, y)
-    page.mouse.down()
-    while time.monotonic() < end:
-        x = box["x"] + chance.uniform(0.1, 0.9) * box["width"]
-        y = box["y"] + chance.uniform(0.1, 0.9) * box["height"]
-        page.mouse.move(x, y, steps=25)
-    page.mouse.up()
+def table_bars(browser: Browser, url: str) -> list[Bar]:
+    with opened(browser) as (page, watch):
+        scrolled, sorted_ = table(page, watch, url)
+    print(FRAMES_HEAD)
+    print(scrolled.row("the table, while it is scrolled"))
+    print(sorted_.row("the table, while it is sorted") + "\n")
+    return [
+        Bar("longest stall while the table is scrolled", scrolled.longest, STALL_BAR, "ms"),
+        Bar("longest stall while it is sorted", sorted_.longest, STALL_BAR, "ms"),
+    ]
 
 
-def memory_of(page: Page, watch: Watch, browser_pid: int, seconds: float) -> tuple[list[int], list[int]]:
-    """What JavaScript and all of Chromium hold, every ten seconds, with the map open and live."""
-    heaps, held = [], []
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        _drag(page, seconds=2)
-        page.wait_for_timeout(8000)
-        heaps.append(watch.heap_bytes())
-        held.append(anonymous_bytes(family(browser_pid)))
-    return heaps, held
-
-
-def growth(samples: list[int]) -> float:
-    """From the first half to the second of what is counted."""
-    counted = samples[int(len(samples) * SETTLE_SHARE) :]
-    middle = len(counted) // 2
-    return statistics.mean(counted[middle:]) / statistics.mean(counted[:middle]) - 1
-
-
-def table_of(page: Page, watch: Watch, url: str) -> tuple[Frames, Frames]:
-    """The frames of a table while somebody scrolls it, and while they sort it by each column, both ways."""
-    page.goto(f"{url}#/?view=table")
-    grid = page.get_by_role("grid")
-    grid.get_by_role("row").nth(10).wait_for()
-    page.wait_for_timeout(3000)
-    grid.scroll_into_view_if_needed()
-    box = grid.bounding_box()
-    assert box
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    watch.begin()
-    for turn in range(100):
-        page.mouse.wheel(0, 400 if turn < 60 else 20_000)
-        page.wait_for_timeout(50)
-    grid.focus()
-    for key in ("End", "Home", "PageDown", "PageDown", "End", "PageUp"):
-        page.keyboard.press(key)
-        page.wait_for_timeout(200)
-    scrolled = watch.taken()
-    watch.begin()
-    for head in grid.get_by_role("columnheader").get_by_role("button").all():
-        for _ in range(2):
-            head.click()
-            page.wait_for_timeout(400)
-    return scrolled, watch.taken()
-
-
-def idle(page: Page, watch: Watch, seconds: float = 10) -> Frames:
-    """The floor: a page with nothing on it, on the same core."""
-    page.goto("about:blank")
-    watch.begin()
-    page.wait_for_timeout(seconds * 1000)
-    return watch.taken()
+def memory_bars(browser: Browser, url: str, seconds: float) -> list[Bar]:
+    with opened(browser) as (page, watch):
+        open_map(page, url)
+        samples = memory(page, watch, _browser_pid(), seconds)
+    settled = min(SETTLED_MINUTES, samples[-1][0] / 2)
+    counted = [sample for sample in samples if sample[0] >= settled]
+    bars = []
+    print("| memory with the map open | at first | at last | a minute |\n|---|---|---|---|")
+    for at, name in ((1, "JavaScript's"), (2, "Chromium's")):
+        held = [sample[at] for sample in counted]
+        slope = statistics.linear_regression([sample[0] for sample in counted], held).slope
+        print(f"| {name} | {held[0] / 1e6:.1f} MB | {held[-1] / 1e6:.1f} MB | {slope / 1e6:+.2f} MB |")
+        grown = slope * (counted[-1][0] - counted[0][0]) / statistics.mean(held) * 100
+        bars.append(Bar(f"{name} memory grows in {samples[-1][0]:.0f} minutes by", grown, FLAT_BAR, "%"))
+    print()
+    return bars
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--only", choices=PARTS, help="one part of it")
     parser.add_argument("--nodes", type=int, default=14_400, help="of the large fleet; 14,400 have 100,080 GPUs")
     parser.add_argument("--seconds", type=float, default=300, help="how long memory is watched")
     options = parser.parse_args()
-    busy = os.getloadavg()[0]
+    parts = PARTS if options.only is None else (options.only,)
+    bars: list[Bar] = []
+    print(f"load of the machine before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n", flush=True)
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=str(_pinned(Path(folder))), args=FLAGS)
-        pid = _browser_pid()
-        visible, traffic = small_fleets(browser)
-        with hub(options.nodes) as url:
-            gpus = _ask(url, "api/v1/summary")["gpus"]
-            with opened(browser) as (page, watch):
-                floor = idle(page, watch)
-                picture, panned = map_of(page, watch, url)
-                heaps, held = memory_of(page, watch, pid, options.seconds)
-            with opened(browser) as (page, watch):
-                scrolled, sorted_ = table_of(page, watch, url)
+        if "load" in parts:
+            bars += load_bars(browser)
+        if parts != ("load",):
+            with hub(options.nodes) as url:
+                print(f"{_ask(url, 'api/v1/summary')['gpus']:,} GPUs on {options.nodes:,} nodes\n", flush=True)
+                if "pan" in parts:
+                    bars += pan_bars(browser, url)
+                if "table" in parts:
+                    bars += table_bars(browser, url)
+                if "memory" in parts:
+                    bars += memory_bars(browser, url, options.seconds)
         browser.close()
-    scripts = sum(traffic.scripts.values())
-    page_bytes = sum(traffic.files.values()) + traffic.frames[0]
-    # Other programs make frames late; the CPU time of a frame is the same beside them.
-    print(f"{gpus:,} GPUs on {options.nodes:,} nodes; load of the machine before: {busy:.1f}\n\n{FRAMES_HEAD}")
-    print(floor.row("an empty page, the floor"))
-    print(panned.row("the map, while it is panned"))
-    print(scrolled.row("the table, while it is scrolled"))
-    print(sorted_.row("the table, while it is sorted"))
-    print(
-        f"\nmemory in {options.seconds:.0f} s of the map: JavaScript {_megabytes(heaps)}, Chromium {_megabytes(held)}\n"
-    )
-    print("| a page of 50 nodes | sends | of ours |\n|---|---|---|")
-    for name, size in (("gpulse, all of it, gzip", page_bytes), *OTHERS):
-        print(f"| {name} | {size / 1000:,.0f} kB | {size / page_bytes:.1f} |")
-    print(f"\nthen {statistics.mean(traffic.frames[1:]):,.0f} bytes a second\n")
-    bars = (
-        ("JavaScript at first load, gzip", scripts / 1000, SCRIPT_BAR / 1000, "kB"),
-        ("40 nodes are seen after", visible, VISIBLE_BAR, "s"),
-        (f"the map of {gpus:,} GPUs is drawn after", picture, PICTURE_BAR, "s"),
-        ("p99 of its frames while it is panned", panned.p99, FRAME_BAR, "ms"),
-        ("JavaScript's memory grows by", growth(heaps) * 100, FLAT * 100, "%"),
-        ("Chromium's memory grows by", growth(held) * 100, FLAT * 100, "%"),
-        ("longest stall while the table is scrolled", scrolled.longest, STALL_BAR, "ms"),
-        ("longest stall while it is sorted", sorted_.longest, STALL_BAR, "ms"),
-    )
-    for name, value, bar, unit in bars:
-        print(f"- {name}: {value:.2f} {unit} (bar {bar:g} {unit}) {'met' if value <= bar else 'MISSED'}")
-    sys.exit(0 if all(value <= bar for _, value, bar, _ in bars) else 1)
-
-
-def _megabytes(samples: list[int]) -> str:
-    return f"{samples[0] / 1e6:.0f} to {samples[-1] / 1e6:.0f} MB"
+    print("\n".join(str(bar) for bar in bars))
+    print(f"\nload of the machine after: {os.getloadavg()[0]:.1f}")
+    sys.exit(0 if all(bar.met for bar in bars) else 1)
 
 
 def _pinned(folder: Path) -> Path:
     """A program that starts Chromium on its core."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        raise SystemExit("bench.page: there is no chromium here; apt-get install chromium")
     program = folder / "chromium"
-    program.write_text(f'#!/bin/sh\nexec taskset --cpu-list {BROWSER_CORE} {CHROMIUM} "$@"\n', "ascii")
+    program.write_text(f'#!/bin/sh\nexec taskset --cpu-list {BROWSER_CORE} {chromium} "$@"\n', "utf-8")
     program.chmod(0o755)
     return program
 

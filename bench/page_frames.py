@@ -1,7 +1,12 @@
-"""Watches a page from inside: when something is first seen, and how long each of its frames takes."""
+"""Watches a page from inside: when something is first seen, how long its frames take, and what they cost."""
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import quantiles
+from time import monotonic
+from typing import Any
 
 from playwright.sync_api import CDPSession, Page
 
@@ -32,16 +37,27 @@ PICTURE = """() => {
   return new Set(new Uint32Array(context.getImageData(0, 0, wide, high).data.buffer)).size > 8;
 }"""
 
+_MARK = "bench"
+
 
 @dataclass
 class Frames:
-    """How long the frames of some seconds took, and what the page's own thread worked for them, in milliseconds."""
+    """Some seconds of a page: how long its frames took, and what its own thread worked; milliseconds."""
 
     lengths: list[float]
+    seconds: float
+    # CPU time of the page's thread: what other programs do does not count.
     worked: float
+    # CPU time of each of its tasks.
+    tasks: list[float]
 
     def __add__(self, other: "Frames") -> "Frames":
-        return Frames(self.lengths + other.lengths, self.worked + other.worked)
+        return Frames(
+            self.lengths + other.lengths,
+            self.seconds + other.seconds,
+            self.worked + other.worked,
+            self.tasks + other.tasks,
+        )
 
     @property
     def p50(self) -> float:
@@ -56,14 +72,17 @@ class Frames:
         return max(self.lengths)
 
     def row(self, name: str) -> str:
-        mean = self.worked / len(self.lengths)
+        share = self.worked / self.seconds / 1000
         return (
             f"| {name} | {len(self.lengths):,} | {self.p50:.0f} ms | {self.p99:.0f} ms | {self.longest:.0f} ms "
-            f"| {mean:.1f} ms |"
+            f"| {share:.0%} | {self.worked / len(self.lengths):.1f} ms | {max(self.tasks, default=0):.0f} ms |"
         )
 
 
-FRAMES_HEAD = "| what | frames | p50 | p99 | longest | CPU a frame |\n|---|---|---|---|---|---|"
+FRAMES_HEAD = (
+    "| what | frames | p50 | p99 | longest | CPU of its thread | a frame | in its longest task |\n"
+    "|---|---|---|---|---|---|---|---|"
+)
 
 
 class Watch:
@@ -71,28 +90,42 @@ class Watch:
 
     def __init__(self, page: Page):
         self._page = page
-        self._worked = 0.0
         page.add_init_script(_WATCH)
         self.session: CDPSession = page.context.new_cdp_session(page)
         self.session.send("Performance.enable")
 
-    def begin(self) -> None:
-        self._page.evaluate("() => { window.benchFrames.length = 0; }")
-        self._worked = self._thread_seconds()
-
-    def taken(self) -> Frames:
-        """Those since begin()."""
-        worked = self._thread_seconds() - self._worked
-        return Frames(self._page.evaluate("() => window.benchFrames.slice()"), worked * 1000)
+    @contextmanager
+    def frames(self, into: list[Frames]) -> Iterator[None]:
+        """Adds the frames of what is done inside."""
+        browser = self._page.context.browser
+        assert browser
+        browser.start_tracing(page=self._page, categories=["toplevel", "blink.user_timing"])
+        self._page.evaluate(f"() => {{ window.benchFrames.length = 0; performance.mark('{_MARK}'); }}")
+        worked, began = self.thread_seconds(), monotonic()
+        yield
+        seconds, worked = monotonic() - began, self.thread_seconds() - worked
+        lengths = self._page.evaluate("() => window.benchFrames.slice()")
+        into.append(Frames(lengths, seconds, worked * 1000, _tasks(json.loads(browser.stop_tracing()))))
 
     def heap_bytes(self) -> int:
-        """What the page's JavaScript keeps, after what it does not keep was taken away."""
+        """What the page's JavaScript keeps, typed arrays included, after what it does not keep was taken away."""
         self.session.send("HeapProfiler.collectGarbage")
-        return int(self.session.send("Runtime.getHeapUsage")["usedSize"])
+        usage = self.session.send("Runtime.getHeapUsage")
+        return int(usage["usedSize"] + usage.get("backingStorageSize", 0))
 
-    def _thread_seconds(self) -> float:
+    def thread_seconds(self) -> float:
+        """CPU time of the page's own thread since it began."""
         metrics = self.session.send("Performance.getMetrics")["metrics"]
         return float(next(metric["value"] for metric in metrics if metric["name"] == "ThreadTime"))
+
+
+def _tasks(trace: dict[str, Any]) -> list[float]:
+    """CPU milliseconds of each task of the page's own thread, of the events Chromium traced."""
+    events = trace["traceEvents"]
+    # Chromium has other pages of its own; ours has left its mark.
+    page = next((event["pid"], event["tid"]) for event in events if event["name"] == _MARK)
+    tasks = (event for event in events if event["ph"] == "X" and (event["pid"], event["tid"]) == page)
+    return [task.get("tdur", 0) / 1000 for task in tasks]
 
 
 def seen(page: Page, test: str) -> float:

@@ -22,15 +22,26 @@ class BuildFailed(Exception):
 
 def build() -> bool:
     """Builds the page where its sources have changed since. False: there was nothing to do."""
-    stamp = MODULES / ".built"
-    state = _digest(_sources())
-    if all(path.exists() for path in BUILT) and stamp.is_file() and stamp.read_text() == state:
+    if not is_stale():
         return False
+    state = _digest(_sources())
     found = nodejs.find()
     install(found)
     _run([*found.npm, "run", "--silent", "build"], found, "the page could not be built")
-    stamp.write_text(state)
+    _stamp().write_text(state)
     return True
+
+
+def is_stale() -> bool:
+    """Whether the page is not built, or from other sources than those that are there."""
+    if not all(path.exists() for path in BUILT) or not _stamp().is_file():
+        return True
+    return _stamp().read_text() != _digest(_sources())
+
+
+def _stamp() -> Path:
+    """Has what the sources were when the page was built last."""
+    return MODULES / ".built"
 
 
 def install(found: nodejs.NodeJs) -> None:
@@ -70,9 +81,11 @@ def _run(command: Sequence[str], found: nodejs.NodeJs, failure: str) -> None:
 
 
 def _sources() -> Iterator[Path]:
+    """What the page is made of, which its tests are not."""
     for path in sorted(WEB.iterdir()):
         if path.name != MODULES.name:
-            yield from sorted(path.rglob("*")) if path.is_dir() else [path]
+            found = sorted(path.rglob("*")) if path.is_dir() else [path]
+            yield from (one for one in found if not one.name.endswith(".test.ts"))
 
 
 def _digest(paths: Iterator[Path] | Sequence[Path]) -> str:

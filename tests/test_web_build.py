@@ -108,6 +108,17 @@ def test_only_what_has_changed_is_done(small: Path):
     assert web.build()
 
 
+def test_a_page_of_other_sources_is_stale(small: Path):
+    assert web.is_stale()
+    web.build()
+    assert not web.is_stale()
+    (small / "web/src/new.ts").write_text("3")
+    assert web.is_stale()
+    web.build()
+    (small / "out/web/index.html").unlink()
+    assert web.is_stale()
+
+
 def test_what_npm_says_against_it_is_told(small: Path):
     (small / "bin/npm").write_text("#!/bin/sh\necho no such package\nexit 3\n")
     with pytest.raises(web.BuildFailed, match=r"no such package\n.*could not be installed"):

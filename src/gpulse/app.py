@@ -12,7 +12,7 @@ from typing import NamedTuple
 from gpulse import descriptors
 from gpulse.api.access import Access, Vouching
 from gpulse.api.application import create_app
-from gpulse.api.hub import Ingest
+from gpulse.api.hub import Ingest, nothing_to_examine
 from gpulse.api.page import OwnFiles
 from gpulse.api.security import as_origins
 from gpulse.api.server import make_server, reached_by_others, url_of
@@ -31,6 +31,7 @@ from gpulse.tls.serving import ServingTls
 from gpulse.transport import local
 from gpulse.transport.announcing import Announcing
 from gpulse.transport.drop import DropFolder
+from gpulse.transport.examining import Examining
 from gpulse.transport.local import LocalTarget
 from gpulse.transport.pull import Pull
 from gpulse.transport.ssh import Ssh, SshTarget
@@ -77,6 +78,7 @@ class Hub:
         self.fleet = Fleet(settings)
         self._membership: Membership | None = None
         self._ingest: Ingest | None = None
+        self._examining: Examining | None = None
 
     async def run(self, listener: socket.socket, sources: list[Source], scene: Scene | None = None) -> None:
         """Until it is told to end by Ctrl-C or SIGTERM, or a part of it fails."""
@@ -112,6 +114,8 @@ class Hub:
             )
             stack.push_async_callback(supervisor.stop)
             membership = self._membership = Membership(self.config, self.fleet, supervisor, sink, self._say)
+            self._examining = Examining(ssh, membership.over_ssh)
+            stack.push_async_callback(self._examining.close)
             self._ingest = Ingest(tokens, membership.push, Upgrades(self.config.hub.data))
             work = [self._follow(sources, membership), self._follow_tokens(tokens, membership), membership.push.run()]
             work += [self._folder(table, membership).run() for table in self.config.drop_folders]
@@ -212,6 +216,7 @@ class Hub:
             notices=self.notices,
             ingest=self._ingest,
             strict_transport=self._tls is not None and self._tls.strict(listener.getsockname()[1]),
+            examine=self._examining.examine if self._examining is not None else nothing_to_examine,
         )
         server = make_server(application, self._tls.context if self._tls is not None else None)
 

@@ -13,10 +13,11 @@ from gpulse.errors import RequestError
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.names import natural
 from gpulse.fleet.places import Place
-from gpulse.hub_side import hub_side_target
+from gpulse.hub_side import hub_side_target, ssh_target
 from gpulse.transport.local import LocalTarget
 from gpulse.transport.push import OTHER_WAY, REVOKED, Push
 from gpulse.transport.sink import Sink
+from gpulse.transport.ssh import SshTarget
 from gpulse.transport.supervisor import Supervisor
 
 MOST_NAMES_TOLD = 5
@@ -102,6 +103,13 @@ class Membership:
             return False
         self._dropped[name] = folder
         return True
+
+    def over_ssh(self, name: str) -> SshTarget | None:
+        """How a node is reached that the hub reads over SSH."""
+        target = self._listed.get(name)
+        if target is None or target.transport != "ssh" or name == self._own:
+            return None
+        return ssh_target(self._config, target)
 
     def place_of_file(self, table: DropFolderTable, name: str) -> Place:
         """Where a node stands whose file lies in this folder."""

@@ -8,7 +8,9 @@ from gpulse.api.endpoint import Endpoint
 from gpulse.api.errors import CODES
 from gpulse.api.live import LiveQuery
 from gpulse.api.routes import ENDPOINTS
-from gpulse.fleet.filter import FIGURES, KEYS
+from gpulse.fleet.figure_terms import FIGURES
+from gpulse.fleet.health import FLAGS
+from gpulse.fleet.terms import KEYS
 from gpulse.fleet.views import GPU_STATES
 
 TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
@@ -28,6 +30,8 @@ def test_every_word_of_the_filter_language():
         assert f"`{figure}>" in TEXT or f"`{figure}<" in TEXT
     for state in GPU_STATES:
         assert f"`{state}`" in TEXT
+    for flag in FLAGS:
+        assert f"`{flag}`" in TEXT
 
 
 def test_the_live_stream_and_all_errors():

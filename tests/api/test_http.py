@@ -54,10 +54,10 @@ def test_what_the_reader_does_not_accept():
 
 def test_a_crash_keeps_the_shape_of_an_error():
     class Broken(Fleet):
-        def people(self):
+        def summary(self):
             raise RuntimeError("secret")
 
-    response = get(Broken(), "/api/v1/users")
+    response = get(Broken(), "/api/v1/summary")
     assert response.status_code == 500
     assert response.json()["error"]["code"] == "internal_error"
     assert "secret" not in response.text
@@ -86,16 +86,16 @@ def test_an_answer_is_made_once_a_tick():
     asked = []
 
     class Counting(Fleet):
-        def people(self):
+        def summary(self):
             asked.append(1)
-            return fleet.people()
+            return fleet.summary()
 
     counting = Counting()
     app = create_app(counting, access=open_access())
-    assert ask(app, "/api/v1/users").json() == ask(app, "/api/v1/users").json()
+    assert ask(app, "/api/v1/summary").json() == ask(app, "/api/v1/summary").json()
     assert len(asked) == 1
     counting.tick()
-    ask(app, "/api/v1/users")
+    ask(app, "/api/v1/summary")
     assert len(asked) == 2
 
 

@@ -19,6 +19,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from gpulse.api.application import SERVER_OPTIONS, create_app
 from gpulse.api.live import Listener
 from gpulse.fleet.fleet import Fleet
+from gpulse.fleet.places import Place
 from tests.api.fleets import add, card, small, snapshot
 from tests.api.people import open_access
 
@@ -86,6 +87,27 @@ def test_first_everything_then_what_changed():
             fleet.tick()
             delta = await frame(listener)
             assert [node["name"] for node in delta["nodes"]] == ["gpu4"]
+
+    with_server(fleet, check)
+
+
+def test_to_grow_older_or_longer_idle_is_no_news():
+    now = [100.0]
+    fleet = Fleet(clock=lambda: now[0])
+    for name in ("gpu1", "gpu2"):
+        fleet.place(Place(name=name))
+        fleet.line(name, snapshot(name, [card(f"GPU-{name}", 0, memory_used_bytes=9 << 30)]))
+    fleet.tick()
+
+    async def check(server: Server) -> None:
+        async with connect(server.url("?q=idle")) as listener:
+            full = await frame(listener)
+            assert [node["gpus"][0]["idle_seconds"] for node in full["nodes"]] == [0.0, 0.0]
+            now[0] += 2.5
+            busier(fleet, "gpu1")
+            fleet.tick()
+            delta = await frame(listener)
+            assert (delta["nodes"], delta["removed"]) == ([], ["gpu1"])
 
     with_server(fleet, check)
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gpulse.api.turns import Turn
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.places import Place
 from tests.api.asking import answer, get, refusal
@@ -245,6 +246,58 @@ def test_pages_of_gpus_add_up(limit):
         offset = page["next"]
     assert found == [gpu.id for gpu in fleet.gpus()]
     assert answer(fleet, "/api/v1/gpus?offset=900")["items"] == []
+
+
+def test_the_longest_idle_first():
+    now = [100.0]
+    fleet = Fleet(clock=lambda: now[0])
+    for name in ("gpu1", "gpu2", "gpu3"):
+        fleet.place(Place(name=name))
+        cards = [card(f"GPU-{name}", 0, memory_used_bytes=9 * GIB if name != "gpu1" else 0)]
+        fleet.line(name, snapshot(name, cards))
+        fleet.tick()
+        now[0] += 1.5
+    page = answer(fleet, "/api/v1/gpus?sort=-idle")
+    assert [(gpu["node"], gpu.get("idle_seconds")) for gpu in page["items"]] == [
+        ("gpu2", 3.0),
+        ("gpu3", 1.5),
+        ("gpu1", None),
+    ]
+    (one,) = answer(fleet, "/api/v1/gpus?q=idle&sort=idle&limit=1")["items"]
+    assert one["node"] == "gpu3"
+
+
+def test_a_filter_and_its_page_agree_with_the_whole():
+    """Whatever is sorted and cut, the GPUs are those of the whole list that match."""
+    fleet = small()
+    for name in ("gpu20", "gpu21"):
+        add(fleet, name, gpus=3, group="lab")
+    fleet.tick()
+    whole = {gpu["id"]: gpu for gpu in answer(fleet, "/api/v1/gpus?limit=1000")["items"]}
+    for sort in ("node", "-node", "utilization", "-temperature", "power", "-free_memory"):
+        told, offset = [], 0
+        while offset is not None:
+            page = answer(fleet, f"/api/v1/gpus?q=user:alice&group=lab&state=busy&sort={sort}&limit=2&offset={offset}")
+            told += page["items"]
+            offset = page["next"]
+        assert page["total"] == len(told) == 4
+        assert all(whole[gpu["id"]] == gpu for gpu in told)
+        assert {gpu["node"] for gpu in told} == {"gpu1", "gpu2", "gpu20", "gpu21"}
+    assert names(answer(fleet, "/api/v1/nodes?q=free&sort=-free")) == ["gpu20", "gpu21", "gpu1", "gpu2", "gpu10"]
+
+
+def test_a_node_that_goes_while_a_list_is_made_is_left_out(monkeypatch):
+    fleet = small()
+
+    async def give(_turn):
+        fleet.remove("gpu2")
+        if fleet.has("gpu10") and fleet.gpu_count("gpu10") == 2:
+            fleet.line("gpu10", snapshot("gpu10", [card("GPU-new", 0)]))
+
+    monkeypatch.setattr(Turn, "give", give)
+    for path in ("gpus?q=train.py", "gpus?q=h100", "nodes?q=alice&detail=true", "users", "history?nodes=gpu[1-10]"):
+        told = answer(fleet, f"/api/v1/{path}")
+        assert "gpu2" not in str(told), path
 
 
 @pytest.mark.parametrize("query", ["", "&q=alice", "&sort=-free", "&state=up"])

@@ -112,6 +112,8 @@ def answers(hub: FakeHub) -> None:
         "/summary": {"nodes": 1},
         "/nodes": listing(node("n1")),
         "/users": listing(),
+        "/history": {"node": None, "step_seconds": 10, "end": 1.0, "gpus": []},
+        "/nodes/n1/log": listing(),
     }
 
 
@@ -129,10 +131,48 @@ def test_everything_is_in_it(site: Path):
     assert data["nodes"][0]["host"]["cpu_threads"] == 64
     assert data["nodes"][0]["processes"][0]["command"] == "python train.py"
     assert [one["person"] for one in data["people"]] == ["alice"]
+    assert data["logs"]["gpu3"][0]["message"] == "connection refused"
+    assert (data["history"]["step_seconds"], len(data["history"]["gpus"])) == (10, 6)
+    assert {len(gpu["power"]) for gpu in data["history"]["gpus"]} == {60}
     assert "<title>Lab &amp; co</title>" in page
     assert 'href="#/people"' in page
     for address in re.findall(r'(?:src|href)="([^"#]+)"', page):
         assert (site / address).is_file(), address
+
+
+def test_the_last_minutes_of_every_node_whatever_its_name(site: Path):
+    fleet = Fleet()
+    names = ["a[1-3]", "b c", *(f"gpu{number}" for number in range(105))]
+    for name in names:
+        fleet.place(Place(name=name))
+        fleet.line(name, snapshot(name, [card(f"GPU-{name}", 0)]))
+    fleet.tick()
+    with served(create_app(fleet)) as port:
+        done(site, "--hub", f"http://127.0.0.1:{port}")
+    data = data_of(site)
+    assert sorted(gpu["node"] for gpu in data["history"]["gpus"]) == sorted(names)
+    assert sorted(data["logs"]) == sorted(names)
+
+
+def test_a_node_that_is_taken_away_meanwhile_is_no_reason_to_fail(hub: FakeHub, site: Path):
+    answers(hub)
+    hub.answers["/nodes"] = listing(node("n1"), node("two words"))
+    hub.answers["/history"] = lambda query: (
+        (404, {"error": {"code": "unknown_node", "message": "there is no such node"}})
+        if "node" in query
+        else {"node": None, "step_seconds": 10, "end": 1.0, "gpus": [{"id": "GPU-1", "node": "n1"}]}
+    )
+    hub.refuse("/nodes/two%20words/log", 404, "unknown_node", "there is no such node")
+    done(site, "--hub", hub.url)
+    assert [gpu["node"] for gpu in data_of(site)["history"]["gpus"]] == ["n1"]
+    assert data_of(site)["logs"] == {}
+
+
+def test_an_empty_fleet_has_no_past(hub: FakeHub, site: Path):
+    answers(hub)
+    hub.answers["/nodes"] = listing()
+    done(site, "--hub", hub.url)
+    assert data_of(site)["history"] is None
 
 
 def test_what_a_site_made_its_own(tmp_path: Path, site: Path):
@@ -363,8 +403,8 @@ def test_exit_codes_for_cron(hub: FakeHub, site: Path, tmp_path: Path):
 
 def test_the_data_are_one_expression():
     raw = msgspec.Raw
-    moment = Moment("t", 1.23456, raw(b'{"nodes":0}'), [raw(b'{"name":"\xe2\x80\xa8<"}')], [])
+    moment = Moment("t", 1.23456, raw(b'{"nodes":0}'), [raw(b'{"name":"\xe2\x80\xa8<"}')], [], None, {})
     assert script(moment, None) == (
         b'window.gpulseExport = {"title":"t","made":1.235,"logo":null,"custom_css":false,'
-        b'"summary":{"nodes":0},"people":[],"nodes":[{"name":"\\u2028\\u003c"}]};\n'
+        b'"summary":{"nodes":0},"people":[],"nodes":[{"name":"\\u2028\\u003c"}],"history":null,"logs":{}};\n'
     )

@@ -2,58 +2,73 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpulse.errors import FilterError
-from gpulse.fleet.filter import FIGURES, KEYS, Filter, Subject, parse
-from gpulse.fleet.model import GpuUse
-from gpulse.fleet.views import GPU_STATES, GpuView, NodeView, PersonUse, ProcessView
+from gpulse.fleet import health
+from gpulse.fleet.figure_terms import FIGURES
+from gpulse.fleet.filter import Filter, parse
+from gpulse.fleet.fleet import Fleet, FleetSettings
+from gpulse.fleet.health import FLAGS
+from gpulse.fleet.places import Place
+from gpulse.fleet.search import Search
+from gpulse.fleet.terms import KEYS
+from gpulse.fleet.views import GPU_STATES
+from tests.fleet.lines import GIB, gpu, process, snapshot, update
 
-GIB = 2**30
 # Shared with the page, which has the same language: web/src/lib/filter.test.ts.
 CASES = json.loads((Path(__file__).parent / "filter_cases.json").read_text())
-GPU = GpuView(
-    node="gpu03",
-    id="GPU-1",
+GPU = gpu(
     uuid="GPU-1",
-    index=0,
-    state="busy",
-    name="NVIDIA H100 80GB HBM3",
-    model="H100 80G",
-    memory_total_bytes=80 * GIB,
     memory_used_bytes=60 * GIB,
     utilization_ratio=0.07,
     temperature_celsius=81,
+    temperature_slowdown_celsius=85,
     power_watts=300.5,
-    people=[PersonUse(person="Alice L.", processes=1)],
+    throttle_reasons=["sw_power_cap", "hw_thermal_slowdown"],
 )
-NODE = NodeView(
-    name="gpu03", display_name="Big One", state="up", reason="", age_seconds=0.5, gpus=[GPU], group="lab", rack="R 7"
-)
-PROCESS = ProcessView(
-    node="gpu03",
-    pid=12,
-    user="alice",
-    person="Alice L.",
+PROCESS = process(
+    12,
+    "GPU-1",
     name="python3",
     command="python3 train.py --size LARGE",
     cgroup="/system.slice/slurmstepd.scope/job_1234/step_0",
-    gpus=[GpuUse(uuid="GPU-1", memory_bytes=GIB)],
 )
-SUBJECT = Subject(NODE, GPU, [PROCESS])
+PLACE = Place(name="gpu03", display_name="Big One", group="lab", rack="R 7")
+
+
+def fleet_of(*gpus: dict[str, Any], processes: Any = (), place: Place = PLACE) -> Fleet:
+    fleet = Fleet(FleetSettings(people={"alice": "Alice L."}), clock=lambda: 5000.0, wall=lambda: 1000.0)
+    fleet.place(place)
+    fleet.line(place.name, snapshot(*gpus, processes=processes))
+    return fleet
+
+
+def found(fleet: Fleet, text: str, me: str | None = None) -> list[str]:
+    """The GPUs that match, by id; a node without any by its name."""
+    search = Search(fleet, parse(text, me))
+    return [
+        name
+        for node, places in search.roster.by_node(search.all())
+        for name in ([node.ids[place] for place in places] or [node.place.name])
+    ]
+
+
+FLEET = fleet_of(GPU, processes=[PROCESS])
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES["matches"])
 def test_what_matches(text: str, expected: bool):
-    assert parse(text).matches(SUBJECT) is expected
+    assert found(FLEET, text) == (["GPU-1"] if expected else [])
 
 
 def test_mine_is_who_asks():
-    assert parse("mine", me="Alice").matches(SUBJECT)
-    assert not parse("mine", me="bob").matches(SUBJECT)
+    assert found(FLEET, "mine", me="Alice")
+    assert not found(FLEET, "mine", me="bob")
     with pytest.raises(FilterError, match="me=alice"):
         parse("mine")
 
@@ -67,40 +82,131 @@ def test_a_mistake_is_named(text: str, words: list[str]):
 
 
 def test_unknown_figures_do_not_compare():
-    bare = Subject(NODE, GpuView(node="gpu03", id="x", state="free"))
-    assert not parse("util<10").matches(bare)
-    assert not parse("mem>0").matches(bare)
-    assert not parse("free_mem>=0").matches(bare)
+    bare = fleet_of({"uuid": "GPU-9"})
+    for text in ("util<10", "util>=0", "temp<100", "power=0", "mem>0", "free_mem>=0"):
+        assert found(bare, text) == []
+        assert found(bare, f"-{text}") == ["GPU-9"]
+
+
+@pytest.mark.parametrize("watts", [300.4, 0.1, 699.999, 71.25])
+def test_figures_compare_as_they_were_told(watts: float):
+    """The columns have seven digits: no more may be made of them, and no less."""
+    fleet = fleet_of(gpu(power_watts=watts, utilization_ratio=0.29))
+    assert found(fleet, f"power={watts} util=29")
+    assert not found(fleet, f"power<{watts}")
+    assert not found(fleet, f"power>{watts}")
+
+
+def test_what_the_driver_keeps_is_not_free():
+    fleet = fleet_of(gpu(memory_used_bytes=20 * GIB, memory_reserved_bytes=GIB))
+    assert found(fleet, "free_mem=59GiB")
+    fleet.line("gpu03", update(0, 1, 1001.0, gpus={"memory_reserved_bytes": [2 * GIB]}))
+    assert found(fleet, "free_mem=58GiB")
 
 
 def test_a_node_without_gpus_is_found_by_its_own_words():
-    node = NodeView(name="gpu09", display_name="gpu09", state="down", reason="refused", age_seconds=None, gpus=[])
-    assert parse("down").matching(node) == []
-    assert parse("gpu09").matching(node) == []
-    assert parse("free").matching(node) is None
-    assert parse("mem>1G").matching(node) is None
+    fleet = fleet_of(place=Place(name="gpu09", rack="r1"))
+    fleet.down("gpu09", "refused")
+    for text in ("down", "gpu09", "rack:r1", "node:gpu[01-09]", "-user:alice", "-mem>1G", "-flag:hot", "-free"):
+        assert found(fleet, text) == ["gpu09"], text
+    for text in ("free", "mem>1G", "user:alice", "model:h100", "flag:hot", "job:1", "-down"):
+        assert found(fleet, text) == [], text
+
+
+def test_a_fleet_of_nothing():
+    assert found(Fleet(), "free util<10 alice user:bob") == []
 
 
 def test_a_node_tells_which_gpus_match_by_their_own_processes():
-    other = GpuView(node="gpu03", id="GPU-2", uuid="GPU-2", index=1, state="free")
-    node = NodeView(name="gpu03", display_name="gpu03", state="up", reason="", age_seconds=0, gpus=[GPU, other])
-    assert [gpu.id for gpu in parse("train.py").matching(node, [PROCESS]) or ()] == ["GPU-1"]
-    assert [gpu.id for gpu in parse("free").matching(node) or ()] == ["GPU-2"]
-    assert parse("job:99").matching(node, [PROCESS]) is None
+    fleet = fleet_of(GPU, gpu(1, uuid="GPU-2"), processes=[PROCESS])
+    assert found(fleet, "train.py") == ["GPU-1"]
+    assert found(fleet, "-train.py") == ["GPU-2"]
+    assert found(fleet, "-train.py gpu03") == ["GPU-2"]
+    assert found(fleet, "free") == ["GPU-2"]
+    assert found(fleet, "user:alice") == ["GPU-1"]
+    assert found(fleet, "job:99") == []
+
+
+def test_a_process_that_calls_itself_another_name_is_found_by_it():
+    fleet = fleet_of(GPU, processes=[PROCESS])
+    assert found(fleet, "renamed") == []
+    fleet.line("gpu03", update(0, 1, 1001.0, processes={"name": ["renamed"]}))
+    assert found(fleet, "renamed") == ["GPU-1"]
+    assert found(fleet, "-renamed") == []
+
+
+def test_what_was_found_is_forgotten_with_the_next_snapshot():
+    fleet = fleet_of(GPU, processes=[PROCESS])
+    assert found(fleet, "train.py lab user:alice model:h100")
+    fleet.line("gpu03", snapshot({**GPU, "name": "NVIDIA L40S"}, processes=[{**PROCESS, "user": "bob"}], seq=5))
+    fleet.place(Place(name="gpu03", group="shared"))
+    assert found(fleet, "train.py shared user:bob model:l40s")
+    for text in ("user:alice", "model:h100", "lab"):
+        assert found(fleet, text) == [], text
 
 
 def test_a_card_split_into_instances_has_no_state_of_its_own():
-    parent = GpuView(node="gpu03", id="GPU-3", state="free", counted=False)
-    assert not parse("free").matches(Subject(NODE, parent))
-    assert not parse("-busy").matches(Subject(NODE, parent))
-    assert not parse("-state:busy").matches(Subject(NODE, parent))
-    assert parse("gpu03").matches(Subject(NODE, parent))
+    parent = gpu(0, uuid="GPU-3", mig_enabled=True)
+    fleet = fleet_of(parent, gpu(0, uuid="MIG-1", parent_uuid="GPU-3", mig_index=0))
+    assert found(fleet, "free") == ["MIG-1"]
+    assert found(fleet, "-busy") == ["MIG-1"]
+    assert found(fleet, "-state:busy") == ["MIG-1"]
+    assert found(fleet, "gpu03") == ["GPU-3", "MIG-1"]
 
 
-def test_processes_are_asked_for_only_when_they_matter():
-    assert not parse("free model:h100 mem>40G node:gpu[01-16]").needs_processes
-    assert parse("free alice").needs_processes
-    assert parse("job:1").needs_processes
+@pytest.mark.parametrize(
+    ("flag", "fields"),
+    [
+        ("fault", {"fault": "does not answer"}),
+        ("rows_failed", {"remapped_rows_failed": True}),
+        ("ecc_uncorrected", {"ecc_uncorrected_volatile_total": 3}),
+        ("hot", {"temperature_celsius": 84}),
+        ("throttled", {"throttle_reasons": ["hw_slowdown"]}),
+        ("rows_pending", {"remapped_rows_pending": True}),
+        ("pages_pending", {"retired_pages_pending": True}),
+        ("nvlink_down", {"nvlink_links_active": 17}),
+    ],
+)
+def test_flags_that_come_and_go(flag: str, fields: dict[str, Any]):
+    well = gpu(0, temperature_slowdown_celsius=87, nvlink_links=18, nvlink_links_active=18)
+    ill = {**gpu(1), "temperature_slowdown_celsius": 87, "nvlink_links": 18, "nvlink_links_active": 18, **fields}
+    fleet = fleet_of(well, ill)
+    assert found(fleet, f"flag:{flag}") == ["GPU-1"]
+    assert found(fleet, f"-flag:{flag}") == ["GPU-0"]
+    # By an update: the other is well again, and this one is not.
+    columns = {name: [value, well.get(name)] for name, value in fields.items()}
+    fleet.line("gpu03", update(0, 1, 1001.0, gpus=columns))
+    assert found(fleet, f"flag:prohibited,{flag}") == ["GPU-0"]
+
+
+def test_flags_that_a_snapshot_brings():
+    events = [{"time": 999.0, "xid": 79}], [{"time": 999.0, "xid": 13}], [{"time": 1.0 - 1e6, "xid": 79}]
+    cards = [gpu(index, xid_events=each) for index, each in enumerate(events)]
+    fleet = fleet_of(
+        *cards, gpu(3, compute_mode="prohibited"), gpu(4), processes=[process(7, "GPU-4", vanished=True, user=None)]
+    )
+    assert found(fleet, "flag:xid") == ["GPU-0"]
+    assert found(fleet, "flag:xid_program") == ["GPU-1"]
+    assert found(fleet, "flag:prohibited") == ["GPU-3"]
+    assert found(fleet, "flag:vanished") == ["GPU-4"]
+    fleet.line("gpu03", update(0, 1, 1001.0, processes={"vanished": [None]}))
+    assert found(fleet, "flag:vanished") == []
+
+
+def test_a_flag_is_found_where_it_is_told():
+    """What a view tells and what a filter finds come from one place."""
+    assert set(FLAGS) >= health.UNHEALTHY
+    for view in FLEET.gpus():
+        assert view.flags
+        for flag in FLAGS:
+            assert bool(found(FLEET, f"flag:{flag}")) is (flag in view.flags)
+
+
+def test_words_written_in_escapes_are_found_too():
+    fleet = fleet_of(gpu())
+    line = update(0, 1, 1001.0, gpus={"throttle_reasons": [["hw_slowdown"]]}).replace(b"slowdown", b"\\u0073lowdown")
+    fleet.line("gpu03", line)
+    assert found(fleet, "flag:throttled") == ["GPU-0"]
 
 
 PARTS = st.sampled_from([*KEYS, *FIGURES, *GPU_STATES, "mine", ":", ">", "<=", '"', "-", " ", "[", "]", "01-16", "40g"])
@@ -115,14 +221,14 @@ def test_any_text_is_a_filter_or_a_clear_error(text: str):
         assert len(str(error)) > 20
     else:
         assert isinstance(filter_, Filter)
-        assert filter_.matches(SUBJECT) in (True, False)
+        assert len(Search(FLEET, filter_).all()) <= 1
 
 
 @settings(max_examples=200)
 @given(st.text(alphabet="gpu[]0123456789-,/@!&^:%{}()$", max_size=40))
 def test_any_set_of_nodes_is_understood_or_refused(text: str):
     try:
-        parse(f"node:{text}").matches(SUBJECT)
+        found(FLEET, f"node:{text}")
     except FilterError as error:
         assert "node:" in str(error)
 

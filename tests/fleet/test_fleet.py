@@ -102,6 +102,55 @@ def test_exactly_one_state_by_precedence(fleet, fields, held, reserved, expected
     assert summary.states[expected] == 1
 
 
+def idle_for(fleet):
+    fleet.tick()
+    return [view.idle_seconds for view in fleet.gpus()]
+
+
+def held(seq, utilization=0.0, **fields):
+    return snapshot(gpu(utilization_ratio=utilization, **fields), processes=[process(7, "GPU-0")], seq=seq)
+
+
+def test_how_long_a_held_card_has_done_nothing(fleet, clock):
+    fleet.line("n1", held(0))
+    assert idle_for(fleet) == [0.0], "nobody knows what was before the hub began to watch"
+    clock.now += 100
+    fleet.line("n1", held(1))
+    assert idle_for(fleet) == [100.0]
+    fleet.line("n1", held(2, utilization=0.9))
+    assert (states(fleet), idle_for(fleet)) == (["busy"], [None])
+    for seq in range(3, 63):
+        clock.now += 1
+        fleet.line("n1", held(seq))
+        fleet.tick()
+    assert idle_for(fleet) == [60.0], "since it worked last, not since it counts as idle"
+    fleet.line("n1", snapshot(gpu(), seq=99))
+    assert (states(fleet), idle_for(fleet)) == (["free"], [None])
+
+
+def test_idle_is_remembered_over_silence_and_forgotten_when_the_node_was_down(fleet, clock):
+    fleet.line("n1", held(0))
+    fleet.tick()
+    clock.now += 50
+    assert (states(fleet), idle_for(fleet)) == (["stale"], [None])
+    fleet.line("n1", held(1))
+    assert idle_for(fleet) == [50.0]
+    fleet.down("n1", "refused")
+    assert (states(fleet), idle_for(fleet)) == (["down"], [None])
+    clock.now += 50
+    fleet.line("n1", held(2))
+    clock.now += 1
+    assert idle_for(fleet) == [1.0]
+
+
+def test_an_unhealthy_card_is_not_called_idle(fleet, clock):
+    fleet.line("n1", held(0))
+    fleet.tick()
+    clock.now += 9
+    fleet.line("n1", held(1, ecc_uncorrected_volatile_total=1))
+    assert (states(fleet), idle_for(fleet)) == (["unhealthy"], [None])
+
+
 def test_a_pause_in_work_does_not_make_a_held_card_idle(fleet, clock):
     fleet.line("n1", snapshot(gpu(utilization_ratio=0.9), processes=[process(1, "GPU-0")]))
     assert states(fleet) == ["busy"]

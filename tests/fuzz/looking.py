@@ -11,7 +11,7 @@ from gpulse.api.get_status import get_status
 from gpulse.api.hub import Hub
 from gpulse.api.live_json import JsonSource
 from gpulse.api.metrics import MetricsQuery, get_metrics
-from gpulse.api.selection import matching
+from gpulse.api.selection import matching, select
 from gpulse.fleet.filter import parse
 from gpulse.fleet.fleet import BadLine, Fleet
 from gpulse.fleet.frames import Frames
@@ -23,7 +23,7 @@ BASE = snapshot(gpu(0), gpu(1), processes=[process(7, "GPU-0"), process(8, "GPU-
 OTHER = BASE.replace(b"GPU-", b"GPU-y")
 # One for all: to make one takes longer than to look.
 _loop = asyncio.new_event_loop()
-FILTER = parse('-user:bob util>=0 mem>1G "h100" node:x')
+FILTER = parse('-user:bob util>=0 mem>1G "h100" node:x -flag:vanished,throttled')
 
 
 class Looking:
@@ -78,7 +78,7 @@ class Looking:
         assert max(map(len, ids)) < 300
 
     async def _look_later(self) -> None:
-        async for node, gpus in matching(self.fleet, FILTER):
+        async for node, gpus in matching(self.fleet, *await select(self.fleet, FILTER)):
             msgspec.json.encode((node, gpus))
         await get_status(self._hub, None, {})
         await get_metrics(self._hub, MetricsQuery(), {}, Incoming(headers={}, media=TEXT, who=NOBODY, sight=NOTHING))

@@ -192,8 +192,8 @@ def test_many_hangs_leave_nothing_behind(fake):
             fake.describe(h100_node(1))
             probe.until(lambda taken: not taken["reports"])
             memory.append(anonymous_bytes([pid]))
-        assert len(list(Path(f"/proc/{pid}/fd").iterdir())) == before
-        assert len(children(pid)) == 1
+        # The last child that was given up may be about to end.
+        probe.until(lambda _: len(children(pid)) == 1 and len(list(Path(f"/proc/{pid}/fd").iterdir())) == before)
         # The first hang brings what was not needed before.
         assert memory[-1] - memory[0] <= 50_000, memory
 

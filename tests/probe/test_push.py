@@ -245,8 +245,14 @@ def test_it_stays_small(hub, tmp_path):
 def test_nothing_is_printed_and_the_log_is_short(hub, tmp_path):
     with RunningAgent(tmp_path / "a", hub.url) as agent:
         visit = hub.visit()
+        visit.line()
+        # On a busy machine there may be a line that was taken before the connection was there.
+        said = agent.words
+        assert said.count(" connected to ") == 1
         for _ in range(10):
             visit.line()
-        assert agent.words.count("\n") == 1
+        assert [
+            line for line in agent.words.removeprefix(said).splitlines() if "told the hub what it missed" not in line
+        ] == []
         assert [path.name for path in (tmp_path / "a").iterdir()] == ["log"]
         assert agent.end() == 0

@@ -158,7 +158,9 @@ def test_upgrade_is_only_done_when_it_was_asked_for(hub, tmp_path):
         visit = hub.visit()
         for _ in range(5):
             visit.line()
-        assert agent.words.count("\n") == 1
+        # On a busy machine there may be a line that was taken before the connection was there.
+        (said,) = [line for line in agent.words.splitlines() if "told the hub what it missed" not in line]
+        assert " connected to " in said
 
 
 def test_versions_compare_by_their_numbers():

@@ -370,8 +370,27 @@ def test_late_lines_do_not_change_what_is_now(site):
         connection.text(update(1, number, time=100.0 + number))
     assert site.fleet.known("n1").snapshot is before
     assert site.fleet.counters.late_lines == 29
-    site.seconds(2)
+    site.seconds(5)
     assert "29 lines of 29 s without the hub came later" in site.log()
+    assert line.closed is None
+
+
+def test_late_lines_with_pauses_between_them(site):
+    """As of a node that ticks every ten seconds, or of one that is busy."""
+    connection, line = site.connect()
+    connection.binary(full(seq=100, time=5000.0))
+    connection.text(full(seq=1, time=100.0))
+    for number in range(2, 5):
+        site.seconds(2)
+        connection.binary(update(100, 100 + number))
+        connection.text(update(1, number, time=100.0 + number))
+    assert "came later" not in site.log()
+    for number in range(1, 6):
+        site.seconds(1)
+        connection.binary(update(100, 110 + number))
+    assert "4 lines of 4 s without the hub came later" in site.log()
+    # Whatever was told of: what comes after all builds on what came before.
+    connection.text(update(1, 9, time=109.0))
     assert line.closed is None
 
 

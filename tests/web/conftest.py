@@ -8,6 +8,8 @@ from playwright.sync_api import Browser, sync_playwright
 
 from scripts import web
 from tests.hub.running import RunningHub
+from tests.system.agents import Site
+from tests.web.awkward import awkward_site
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +19,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         pytest.skip("chromium is missing")
     if not web.BUILT[0].exists():
         pytest.skip("the page is not built: make web")
+    if web.is_stale():
+        pytest.fail("the built page is older than what is in web/: these would be tests of old code; run make web")
     home = tmp_path_factory.mktemp("browser")
     options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
     with sync_playwright() as playwright:
@@ -32,3 +36,9 @@ def demo() -> Iterator[RunningHub]:
     with RunningHub("demo", "--nodes", "12") as hub:
         hub.until(lambda: hub.get("api/v1/summary")["gpus"] > 0)
         yield hub
+
+
+@pytest.fixture(scope="package")
+def awkward(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with awkward_site(tmp_path_factory.mktemp("awkward")) as site:
+        yield site

@@ -157,6 +157,18 @@ def test_a_node_that_is_down_is_told_of_with_its_reason(seen: Seen, site: Site):
     line.click()
     expect(page).to_have_url(re.compile("#/nodes/gpu3$"))
     expect(page.locator("main")).to_contain_text(REASON)
+    # And doctor's checks say at which step.
+    failed = page.get_by_role("region", name="Checks").get_by_role("listitem").last
+    expect(failed).to_contain_text("port answers")
+    expect(failed.get_by_role("img", name="failed")).to_be_visible()
+
+
+def test_checks_of_a_node_that_is_up(seen: Seen):
+    page = seen.go("#/nodes/gpu1")
+    checks = page.get_by_role("region", name="Checks")
+    checks.get_by_role("button", name="Run the checks").click()
+    expect(checks.get_by_role("listitem").first).to_contain_text("snapshots arrive")
+    expect(checks.get_by_role("status")).to_contain_text("as far as the hub knows")
 
 
 def test_by_keyboard_alone(seen: Seen):

@@ -11,7 +11,7 @@ import msgspec
 from gpulse.errors import NodeLost
 from gpulse.transport import explain
 from gpulse.transport.bundle import Bundle
-from gpulse.transport.dial import Steps
+from gpulse.transport.progress import Steps
 from gpulse.transport.remote import Remote
 from gpulse.transport.ssh import SETTINGS_SECONDS, START_SECONDS, Ssh, SshTarget
 from gpulse.transport.ssh_options import Route

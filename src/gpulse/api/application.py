@@ -19,7 +19,7 @@ from gpulse.api.endpoint import routes as endpoint_routes
 from gpulse.api.errors import on_crash, on_http_exception
 from gpulse.api.heads import HttpProtocol
 from gpulse.api.host_check import HostCheck
-from gpulse.api.hub import Hub, Ingest
+from gpulse.api.hub import Examine, Hub, Ingest, nothing_to_examine
 from gpulse.api.ingest import Lines, refuse_get
 from gpulse.api.live import Live
 from gpulse.api.openapi import document
@@ -57,6 +57,7 @@ def create_app(
     built_page: Path = BUILT,
     ingest: Ingest | None = None,
     strict_transport: bool = False,
+    examine: Examine = nothing_to_examine,
 ) -> Starlette:
     """The application. `base_path` is a sub-path that a reverse proxy leaves in place: "/gpulse".
 
@@ -65,7 +66,7 @@ def create_app(
     `strict_transport`: browsers shall ask this host by https alone.
     """
     base = "/" + base_path.strip("/") if base_path.strip("/") else ""
-    hub = Hub(fleet, title, notices, access, ingest)
+    hub = Hub(fleet, title, notices, access, ingest, examine)
     answers = Answers(hub)
     allowed = as_origins(origins)
     live = Live(hub, most_listeners, most_streams, sorted(allowed))

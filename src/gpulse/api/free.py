@@ -4,15 +4,18 @@ import re
 from collections.abc import Mapping
 from typing import Annotated
 
+import numpy as np
 from msgspec import UNSET, Meta, UnsetType
 
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
 from gpulse.api.queries import Filtered
-from gpulse.api.selection import each_node, matching
+from gpulse.api.selection import matching, select
 from gpulse.errors import RequestError
 from gpulse.fleet.finder import Answer, Wish, describe, find
+from gpulse.fleet.shortlist import shortlist
 from gpulse.fleet.sizes import parse_size
+from gpulse.fleet.terms import fits_wish
 from gpulse.fleet.views import GpuView
 
 _SIZE = r"^[0-9]{1,9}(\.[0-9]{1,6})? ?([mMgGtT]([iI]?[bB])?)?$"
@@ -41,15 +44,14 @@ async def find_free(hub: Hub, query: FreeQuery, path: Mapping[str, str]) -> Answ
         same_node=query.same_node,
     )
     filter_ = query.filter()
-    if not query.q:
-        nodes = [node async for node in each_node(hub.fleet, hub.fleet.names())]
-        return find([gpu for node in nodes for gpu in node.gpus], wish)
+    fitting = filter_._replace(terms=[*filter_.terms, *fits_wish(wish.model, wish.memory_bytes)])
+    roster, rows = await select(hub.fleet, fitting)
     wanted: set[str] = set()
     gpus: list[GpuView] = []
-    async for node, found in matching(hub.fleet, filter_):
+    async for node, found in matching(hub.fleet, roster, shortlist(hub.fleet, roster, rows, wish)):
         wanted.update(gpu.id for gpu in found)
         gpus += node.gpus
-    return find(gpus, wish, wanted)
+    return find(gpus, wish, wanted, int(np.count_nonzero(roster.has_gpu)))
 
 
 async def find_free_text(hub: Hub, query: FreeQuery, path: Mapping[str, str]) -> str:

@@ -1,20 +1,23 @@
 """GPUs and MIG instances of all nodes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
+import numpy as np
 from msgspec import UNSET, Meta, UnsetType
+from numpy.typing import NDArray
 
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
 from gpulse.api.nodes import next_offset
 from gpulse.api.queries import Paged
-from gpulse.api.selection import each_node, matching
+from gpulse.api.selection import encoded_gpus, select
 from gpulse.errors import RequestError
-from gpulse.fleet.filter import free_memory
+from gpulse.fleet.figure_terms import free_memory
 from gpulse.fleet.fleet import Fleet
-from gpulse.fleet.views import GpuState, GpuView
+from gpulse.fleet.roster import Roster, Rows
+from gpulse.fleet.views import GPU_STATES, GpuState, GpuView
 
 GpuSort = Literal[
     "node",
@@ -27,7 +30,10 @@ GpuSort = Literal[
     "-temperature",
     "power",
     "-power",
+    "idle",
+    "-idle",
 ]
+_HOT = {"utilization": "utilization_ratio", "temperature": "temperature_celsius", "power": "power_watts"}
 
 
 class GpusQuery(Paged, frozen=True, kw_only=True):
@@ -48,51 +54,42 @@ class GpuPage(msgspec.Struct, kw_only=True):
     next: int | None
 
 
-_FIGURES: dict[str, Callable[[GpuView], float | None]] = {
-    "utilization": lambda gpu: gpu.utilization_ratio,
-    "free_memory": free_memory,
-    "temperature": lambda gpu: gpu.temperature_celsius,
-    "power": lambda gpu: gpu.power_watts,
-}
-
-
-async def list_gpus(hub: Hub, query: GpusQuery, path: Mapping[str, str]) -> GpuPage:
+async def list_gpus(hub: Hub, query: GpusQuery, path: Mapping[str, str]) -> dict[str, object]:
     del path
-    if query == msgspec.structs.replace(GpusQuery(), limit=query.limit, offset=query.offset):
-        return await _page_of_all(hub.fleet, query.offset, query.limit)
-    gpus = [
-        gpu
-        async for node, found in matching(hub.fleet, query.filter())
-        if query.group in (UNSET, node.group)
-        for gpu in found
-        if query.state is UNSET or (gpu.counted and gpu.state == query.state)
-    ]
-    figure = _FIGURES.get(query.sort.removeprefix("-"))
-    sign = -1 if query.sort.startswith("-") else 1
-    if figure is not None:
-        told = [(figure(gpu), gpu) for gpu in gpus]
-        known = sorted(((value * sign, place) for place, (value, _) in enumerate(told) if value is not None))
-        gpus = [told[place][1] for _, place in known] + [gpu for value, gpu in told if value is None]
-    elif sign == -1:
-        gpus.reverse()
+    roster, found = await select(hub.fleet, query.filter())
+    rows = _sorted(hub.fleet, roster, _wanted(hub.fleet, query, roster, found), query.sort)
     first, last = query.offset, query.offset + query.limit
-    return GpuPage(items=gpus[first:last], total=len(gpus), next=next_offset(first, query.limit, len(gpus)))
+    items = await encoded_gpus(hub.fleet, roster, rows[first:last])
+    return {"items": items, "total": len(rows), "next": next_offset(first, query.limit, len(rows))}
 
 
-async def _page_of_all(fleet: Fleet, offset: int, limit: int) -> GpuPage:
-    """A page of all GPUs in their order: only the nodes that it shows are looked at."""
-    position = 0
-    wanted, skipped = [], 0
-    for name in fleet.names():
-        count = fleet.gpu_count(name)
-        if position + count <= offset:
-            skipped = position + count
-        elif position < offset + limit:
-            wanted.append(name)
-        position += count
-    gpus = [gpu async for node in each_node(fleet, wanted) for gpu in node.gpus]
-    first = offset - skipped
-    return GpuPage(items=gpus[first : first + limit], total=position, next=next_offset(offset, limit, position))
+def _wanted(fleet: Fleet, query: GpusQuery, roster: Roster, rows: Rows) -> Rows:
+    rows = rows[roster.has_gpu[rows]]
+    if query.state is not UNSET:
+        gpus = fleet.gpu_columns
+        rows = rows[(gpus.state == GPU_STATES.index(query.state))[roster.slot[rows]]]
+    if query.group is not UNSET:
+        of_group = np.array([node.place.group == query.group for node in roster.nodes], np.bool_)
+        rows = rows[of_group[roster.node[rows]]]
+    return rows
+
+
+def _sorted(fleet: Fleet, roster: Roster, rows: Rows, sort: str) -> Rows:
+    key, sign = sort.removeprefix("-"), -1.0 if sort.startswith("-") else 1.0
+    if key == "node":
+        return rows if sign > 0 else rows[::-1]
+    # NaN comes last; who are equal stay in their order.
+    return rows[np.argsort(sign * _figure(fleet, key)[roster.slot[rows]], kind="stable")]
+
+
+def _figure(fleet: Fleet, key: str) -> NDArray[np.float64]:
+    """Of all slots; NaN is unknown."""
+    gpus = fleet.gpu_columns
+    if key == "free_memory":
+        return free_memory(gpus)
+    if key == "idle":
+        return fleet.clock() - gpus.idle_since
+    return gpus.hot[_HOT[key]].astype(np.float64)
 
 
 async def get_gpu(hub: Hub, query: object, path: Mapping[str, str]) -> GpuView:

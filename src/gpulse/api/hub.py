@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -11,10 +11,12 @@ from gpulse.api.access import Access
 from gpulse.auth.tokens import Tokens
 from gpulse.auth.upgrades import Upgrades
 from gpulse.fleet.fleet import Fleet
+from gpulse.transport.checks import Examination
 from gpulse.transport.push import Push
 
 # A tick comes once a second; longer than this and the hub is ill.
 STALLED_SECONDS = 5.0
+Examine = Callable[[str], Awaitable[Examination | None]]
 
 
 class Ingest(NamedTuple):
@@ -23,6 +25,12 @@ class Ingest(NamedTuple):
     tokens: Tokens
     push: Push
     upgrades: Upgrades
+
+
+async def nothing_to_examine(name: str) -> Examination | None:
+    """Of a hub whose nodes are all simulated."""
+    del name
+    return None
 
 
 class Hub:
@@ -35,6 +43,7 @@ class Hub:
         notices: Callable[[], Sequence[str]],
         access: Access,
         ingest: Ingest | None = None,
+        examine: Examine = nothing_to_examine,
         clock: Callable[[], float] = time.monotonic,
     ):
         self.fleet = fleet
@@ -43,6 +52,8 @@ class Hub:
         self.access = access
         # None where it takes nothing from nodes.
         self.ingest = ingest
+        # Doctor's checks of a node by its name; None where it is not read over SSH.
+        self.examine = examine
         # How many watch the live stream; whoever serves it says so.
         self.listeners: Callable[[], int] = lambda: 0
         # Generations begin anew with every start: an ETag of an earlier hub must not match.

@@ -1,15 +1,17 @@
 """Live frames as JSON: the first nodes that match a filter, then what changed of them."""
 
+import re
 import time
 
 import msgspec
+import numpy as np
 
 from gpulse.api.hub import Hub
-from gpulse.api.selection import each_node, matching
+from gpulse.api.selection import each_node, matching, select
 from gpulse.fleet.filter import Filter
 from gpulse.fleet.views import NodeView, Summary
 
-_AGE = b'"age_seconds":'
+_GROWS = re.compile(rb'"(?:age|idle)_seconds":[^,}]*')
 _encode = msgspec.json.Encoder().encode
 
 
@@ -58,9 +60,8 @@ class JsonSource:
         changed: list[str] = []
         for node in await self._take():
             text = _encode(node)
-            # Every node grows older with every tick: that alone is no news. In JSON the key cannot occur in a string.
-            before, _, after = text.partition(_AGE)
-            content = hash((before, after[after.index(b",") :]))
+            # Every node grows older with every tick: that alone is no news. In JSON a key cannot occur in a string.
+            content = hash(_GROWS.sub(b"", text))
             age = node.age_seconds or 0.0
             earlier = self._told.get(node.name)
             if earlier is None or earlier[0] != content or age < earlier[1]:
@@ -106,11 +107,9 @@ class JsonSource:
             names = fleet.names()
             self._total = len(names)
             return [node async for node in each_node(fleet, names[: self._limit])]
-        found: list[NodeView] = []
-        total = 0
-        async for node, gpus in matching(fleet, self._filter):
-            total += 1
-            if total <= self._limit:
-                found.append(msgspec.structs.replace(node, gpus=gpus))
-        self._total = total
-        return found
+        roster, rows = await select(fleet, self._filter)
+        numbers = roster.node[rows]
+        first = np.unique(numbers)[: self._limit]
+        self._total = len(np.unique(numbers))
+        shown = rows[np.isin(numbers, first)]
+        return [msgspec.structs.replace(node, gpus=gpus) async for node, gpus in matching(fleet, roster, shown)]

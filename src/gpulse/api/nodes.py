@@ -4,14 +4,20 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Literal
 
 import msgspec
+import numpy as np
 from msgspec import UNSET, Meta, UnsetType
+from numpy.typing import NDArray
 
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
 from gpulse.api.queries import Limit, Offset, Paged
-from gpulse.api.selection import each_node, matching, unknown_node
+from gpulse.api.selection import encoded_nodes, select, unknown_node
+from gpulse.fleet.fleet import Fleet
+from gpulse.fleet.roster import Roster
+from gpulse.fleet.state import FREE, NODE_STATES
 from gpulse.fleet.views import LogEntry, NodeState, NodeView
 
+Order = NDArray[np.float64]
 NodeSort = Literal["name", "-name", "age", "-age", "gpus", "-gpus", "free", "-free"]
 
 
@@ -53,49 +59,61 @@ def next_offset(offset: int, limit: int, total: int) -> int | None:
     return offset + limit if offset + limit < total else None
 
 
-_ORDERS: dict[str, Callable[[NodeView], float]] = {
-    "age": lambda node: float("inf") if node.age_seconds is None else node.age_seconds,
-    "gpus": lambda node: sum(gpu.counted for gpu in node.gpus),
-    "free": lambda node: sum(gpu.counted and gpu.state == "free" for gpu in node.gpus),
-}
-
-
-async def list_nodes(hub: Hub, query: NodesQuery, path: Mapping[str, str]) -> NodePage:
+async def list_nodes(hub: Hub, query: NodesQuery, path: Mapping[str, str]) -> dict[str, object]:
     del path
+    fleet = hub.fleet
+    roster, rows = await select(fleet, query.filter())
+    # By its number in the roster, which is the order of names.
+    numbers = np.unique(roster.node[rows])
+    if query.state is not UNSET:
+        numbers = numbers[roster.of_nodes(fleet.node_columns.state)[numbers] == NODE_STATES.index(query.state)]
+    if query.group is not UNSET:
+        numbers = numbers[[roster.nodes[number].place.group == query.group for number in numbers]]
+    key, turned = query.sort.removeprefix("-"), query.sort.startswith("-")
+    if key != "name":
+        order = _ORDERS[key](fleet, roster)[numbers]
+        numbers = numbers[np.argsort(-order if turned else order, kind="stable")]
+    elif turned:
+        numbers = numbers[::-1]
     first, last = query.offset, query.offset + query.limit
-    if not query.q and query.state is UNSET and query.group is UNSET and query.sort in ("name", "-name"):
-        # Nothing to look at but names: only this page is made.
-        names = hub.fleet.names()
-        ordered = names[::-1] if query.sort == "-name" else names
-        items = [node async for node in each_node(hub.fleet, ordered[first:last], query.detail)]
-        return NodePage(items=items, total=len(names), next=next_offset(first, query.limit, len(names)))
-    nodes = [
-        node
-        async for node, _ in matching(hub.fleet, query.filter())
-        if query.state in (UNSET, node.state) and query.group in (UNSET, node.group)
-    ]
-    key = query.sort.removeprefix("-")
-    if key in _ORDERS:
-        nodes.sort(key=_ORDERS[key], reverse=query.sort.startswith("-"))
-    elif query.sort == "-name":
-        nodes.reverse()
-    items = nodes[first:last]
-    if query.detail:
-        items = [node async for node in each_node(hub.fleet, [node.name for node in items], True)]
-    return NodePage(items=items, total=len(nodes), next=next_offset(first, query.limit, len(nodes)))
+    names = [roster.nodes[number].place.name for number in numbers[first:last]]
+    items = await encoded_nodes(fleet, names, query.detail)
+    return {"items": items, "total": len(numbers), "next": next_offset(first, query.limit, len(numbers))}
+
+
+def _age(fleet: Fleet, roster: Roster) -> Order:
+    age = fleet.clock() - roster.of_nodes(fleet.node_columns.last_line)
+    told = [node.snapshot is not None for node in roster.nodes]
+    return np.where(told, age, np.inf)
+
+
+def _gpus(fleet: Fleet, roster: Roster) -> Order:
+    return _count(roster, roster.of_gpus(fleet.gpu_columns.counted))
+
+
+def _free(fleet: Fleet, roster: Roster) -> Order:
+    return _count(roster, roster.of_gpus(fleet.gpu_columns.state) == FREE)
+
+
+def _count(roster: Roster, rows: NDArray[np.bool_]) -> Order:
+    """By node, how many of its GPUs these are."""
+    return np.bincount(roster.node[rows & roster.has_gpu], minlength=len(roster.nodes)).astype(np.float64)
+
+
+_ORDERS: dict[str, Callable[[Fleet, Roster], Order]] = {"age": _age, "gpus": _gpus, "free": _free}
 
 
 async def get_node(hub: Hub, query: object, path: Mapping[str, str]) -> NodeView:
     del query
     node = hub.fleet.node(path["node"], detail=True)
     if node is None:
-        raise unknown_node(hub.fleet, path["node"])
+        raise await unknown_node(hub.fleet, path["node"])
     return node
 
 
 async def get_log(hub: Hub, query: LogQuery, path: Mapping[str, str]) -> LogPage:
-    if path["node"] not in hub.fleet.names():
-        raise unknown_node(hub.fleet, path["node"])
+    if not hub.fleet.has(path["node"]):
+        raise await unknown_node(hub.fleet, path["node"])
     entries = hub.fleet.log_of(path["node"])[::-1]
     return LogPage(
         items=entries[query.offset : query.offset + query.limit],

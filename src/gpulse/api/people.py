@@ -10,6 +10,8 @@ from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
 from gpulse.api.nodes import next_offset
 from gpulse.api.queries import Limit, Offset
+from gpulse.api.turns import Turn
+from gpulse.fleet.holdings import Holdings
 from gpulse.fleet.views import PersonView
 
 
@@ -34,7 +36,13 @@ class PersonPage(msgspec.Struct, kw_only=True):
 async def list_people(hub: Hub, query: PeopleQuery, path: Mapping[str, str]) -> PersonPage:
     del path
     word = query.q.casefold().strip()
-    people = [person for person in hub.fleet.people() if word in person.person.casefold()]
+    fleet, turn = hub.fleet, Turn()
+    holdings = Holdings(fleet)
+    for node in fleet.roster().nodes:
+        if fleet.has(node.place.name):
+            holdings.add(node)
+        await turn.give()
+    people = [person for person in holdings.people() if word in person.person.casefold()]
     first, last = query.offset, query.offset + query.limit
     return PersonPage(items=people[first:last], total=len(people), next=next_offset(first, query.limit, len(people)))
 

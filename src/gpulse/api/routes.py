@@ -3,6 +3,7 @@
 from gpulse.api import (
     accounts,
     audit,
+    checks,
     free,
     get_status,
     gpus,
@@ -18,6 +19,7 @@ from gpulse.api import (
 
 ENDPOINTS = (
     *nodes.ENDPOINTS,
+    *checks.ENDPOINTS,
     *gpus.ENDPOINTS,
     *people.ENDPOINTS,
     *history.ENDPOINTS,

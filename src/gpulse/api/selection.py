@@ -1,5 +1,6 @@
 """Goes through the fleet with a filter, and lets others have the loop in between."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable
 from difflib import get_close_matches
 
@@ -9,7 +10,13 @@ from gpulse.api.turns import Turn
 from gpulse.errors import RequestError
 from gpulse.fleet.filter import Filter
 from gpulse.fleet.fleet import Fleet
+from gpulse.fleet.roster import Roster, Rows
+from gpulse.fleet.search import Search
 from gpulse.fleet.views import GpuView, NodeView
+
+_MOST_COMPARED = 20_000
+_COMPARED_AT_ONCE = 200
+_encode = msgspec.json.Encoder().encode
 
 
 async def each_node(fleet: Fleet, names: Iterable[str], detail: bool = False) -> AsyncIterator[NodeView]:
@@ -22,15 +29,60 @@ async def each_node(fleet: Fleet, names: Iterable[str], detail: bool = False) ->
         await turn.give()
 
 
-async def matching(fleet: Fleet, filter_: Filter) -> AsyncIterator[tuple[NodeView, list[GpuView]]]:
-    """Every node something of which matches, without its details, and its GPUs that match."""
-    async for node in each_node(fleet, fleet.names(), filter_.needs_processes):
-        gpus = filter_.matching(node, node.processes or ())
-        if gpus is not None:
-            yield msgspec.structs.replace(node, host=None, processes=None, reports=None), gpus
+async def select(fleet: Fleet, filter_: Filter) -> tuple[Roster, Rows]:
+    """The rows that match, in natural order."""
+    turn = Turn()
+    search = Search(fleet, filter_)
+    for _ in search.steps():
+        await turn.give()
+    # What is made of them is work of its own.
+    await asyncio.sleep(0)
+    return search.roster, search.rows
 
 
-def unknown_node(fleet: Fleet, name: str) -> RequestError:
-    near = get_close_matches(name, fleet.names()[:20_000], 3)
+async def encoded_nodes(fleet: Fleet, names: Iterable[str], detail: bool) -> list[msgspec.Raw]:
+    """Encoded one by one, as many at once would keep the loop."""
+    return [msgspec.Raw(_encode(node)) async for node in each_node(fleet, names, detail)]
+
+
+async def encoded_gpus(fleet: Fleet, roster: Roster, rows: Rows) -> list[msgspec.Raw]:
+    """The GPUs of these rows, in their order; a node that has gone or changed meanwhile is left out."""
+    turn = Turn()
+    made: dict[int, list[GpuView]] = {}
+    found = []
+    for number, place in zip(roster.node[rows].tolist(), roster.place[rows].tolist(), strict=True):
+        views = made.get(number)
+        if views is None:
+            name = roster.nodes[number].place.name
+            views = made[number] = fleet.gpus_of(name) if fleet.has(name) else []
+            await turn.give()
+        found += [msgspec.Raw(_encode(view)) for view in views[place : place + 1]]
+    return found
+
+
+async def matching(
+    fleet: Fleet, roster: Roster, rows: Rows, detail: bool = False
+) -> AsyncIterator[tuple[NodeView, list[GpuView]]]:
+    """Every node of these rows, which are in order, and its GPUs that are among them."""
+    turn = Turn()
+    for node, places in roster.by_node(rows):
+        view = fleet.node(node.place.name, detail)
+        if view is not None:
+            yield view, [view.gpus[place] for place in places if place < len(view.gpus)]
+        await turn.give()
+
+
+async def unknown_node(fleet: Fleet, name: str) -> RequestError:
+    near = await _near(name[:200], fleet.names()[:_MOST_COMPARED])
     hint = f"did you mean {' or '.join(near)}?" if near else "GET api/v1/nodes lists all nodes"
     return RequestError(404, "unknown_node", f'there is no node "{name[:200]}"', hint)
+
+
+async def _near(name: str, names: list[str]) -> list[str]:
+    """Names that are nearly this one, the nearest first. To compare two takes some microseconds."""
+    turn = Turn()
+    found: list[str] = []
+    for start in range(0, len(names), _COMPARED_AT_ONCE):
+        found = get_close_matches(name, found + names[start : start + _COMPARED_AT_ONCE], 3)
+        await turn.give()
+    return found

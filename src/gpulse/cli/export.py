@@ -6,29 +6,19 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
 from gpulse.cli import figures
 from gpulse.cli.client import DEFAULT_HUB, Hub
+from gpulse.cli.moment import ask_moment
 from gpulse.cli.options import Fingerprint
 from gpulse.cli.up import read_config
 from gpulse.errors import GpulseError, HubSilent
 from gpulse.export import folder
-from gpulse.export.site import Moment, build
+from gpulse.export.site import build
 
 _LEAST_SECONDS = 5.0
-# In full a node is some 20 kB: the hub shall not work on one answer for long.
-_NODES_AT_ONCE = 200
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - read from settings, not listened on
-
-
-class _Page(msgspec.Struct):
-    """The hub's config.json."""
-
-    title: str
-    logo: str | None = None
-    custom_css: bool = False
 
 
 def export(
@@ -78,24 +68,11 @@ def _repeat(hub: Hub, directory: Path, seconds: float) -> None:
 
 
 def _export(hub: Hub, directory: Path) -> None:
-    moment = _ask(hub)
+    moment = ask_moment(hub)
     folder.put(directory, lambda version: build(moment, version), moment.made)
     # A person likes to know; cron would send it by mail.
     if sys.stdout.isatty():
         typer.echo(f"{directory / 'index.html'}: {figures.amount(len(moment.nodes), 'node', 'nodes')}")
-
-
-def _ask(hub: Hub) -> Moment:
-    page = hub.decode(hub.file("/config.json"), _Page)
-    return Moment(
-        title=page.title,
-        made=time.time(),
-        summary=hub.decode(hub.get("/summary"), msgspec.Raw),
-        nodes=hub.pages("/nodes", {"detail": "true"}, _NODES_AT_ONCE).items,
-        people=hub.pages("/users", {}).items,
-        logo=hub.file("/logo") if page.logo else None,
-        custom_css=hub.file("/custom.css") if page.custom_css else None,
-    )
 
 
 def _address(config: Path) -> str:

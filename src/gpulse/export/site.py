@@ -24,6 +24,9 @@ class Moment(NamedTuple):
     summary: msgspec.Raw
     nodes: list[msgspec.Raw]
     people: list[msgspec.Raw]
+    # The last ten minutes of all GPUs; the newest entries of each node's log.
+    history: dict[str, object] | None
+    logs: dict[str, list[msgspec.Raw]]
     logo: bytes | None = None
     custom_css: bytes | None = None
 
@@ -63,6 +66,8 @@ def script(moment: Moment, logo: str | None) -> bytes:
         "summary": moment.summary,
         "people": moment.people,
         "nodes": moment.nodes,
+        "history": moment.history,
+        "logs": moment.logs,
     }
     text = msgspec.json.encode(data)
     # In JSON these stand in strings alone. "<" would let a name end the script, the others are ends of lines for some.

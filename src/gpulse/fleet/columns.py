@@ -11,11 +11,29 @@ Floats = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 
 # The GPU fields kept as columns; unknown is NaN.
-HOT = ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "power_watts", "sm_active_ratio")
+HOT = (
+    "utilization_ratio",
+    "memory_used_bytes",
+    "temperature_celsius",
+    "power_watts",
+    "sm_active_ratio",
+    "memory_reserved_bytes",
+)
 
 
 _LARGEST = 1e18
-_COLUMNS = ("memory_total", "node", "counted", "unhealthy", "occupied", "reserved", "person", "last_busy", "state")
+_COLUMNS = (
+    "memory_total",
+    "node",
+    "counted",
+    "unhealthy",
+    "occupied",
+    "reserved",
+    "person",
+    "last_busy",
+    "idle_since",
+    "state",
+)
 
 
 class GpuColumns:
@@ -35,6 +53,8 @@ class GpuColumns:
         self.reserved = np.zeros(0, np.bool_)
         self.person = np.zeros(0, np.uint16)
         self.last_busy = np.zeros(0, np.float64)
+        # Since when it is known to be held without work, by the hub's clock; NaN: it is not.
+        self.idle_since = np.zeros(0, np.float64)
         self.state = np.zeros(0, np.uint8)
 
     def take(self, count: int, node: int) -> int:
@@ -73,6 +93,7 @@ class GpuColumns:
         self.node[slots] = node
         self.person[slots] = 0
         self.last_busy[slots] = -np.inf
+        self.idle_since[slots] = np.nan
         self.state[slots] = 0
         for flags in (self.counted, self.unhealthy, self.occupied, self.reserved):
             flags[slots] = False

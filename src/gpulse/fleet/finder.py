@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from gpulse.fleet.filter import free_memory, is_model
+from gpulse.fleet.names import is_model
 from gpulse.fleet.sizes import gibibytes
 from gpulse.fleet.views import GpuView
 
@@ -30,10 +30,11 @@ class Answer(msgspec.Struct, kw_only=True):
     node: str | None = None
 
 
-def find(gpus: Sequence[GpuView], wish: Wish, ids: Collection[str] | None = None) -> Answer:
+def find(gpus: Sequence[GpuView], wish: Wish, ids: Collection[str] | None = None, there: int | None = None) -> Answer:
     """Choose from `gpus`, given in natural order, and of them only those in `ids`, where it is given.
 
-    All GPUs of a node are needed to see whether it is partly used already.
+    All GPUs of a node are needed to see whether it is partly used already. `there` is how many there are, where not
+    all are given.
     """
     fitting = [gpu for gpu in gpus if gpu.counted and (ids is None or gpu.id in ids) and _fits(gpu, wish)]
     free: dict[str, list[GpuView]] = {}
@@ -53,7 +54,9 @@ def find(gpus: Sequence[GpuView], wish: Wish, ids: Collection[str] | None = None
         for node in sorted(free, key=lambda node: (-len(free[node]), node not in used, order[node])):
             chosen += free[node][: wish.n - len(chosen)]
         return _chosen(chosen, gpus)
-    return Answer(found=False, gpus=[], explanation=_missing(len(gpus), fitting, free, wish))
+    return Answer(
+        found=False, gpus=[], explanation=_missing(len(gpus) if there is None else there, fitting, free, wish)
+    )
 
 
 def place_of(gpu: GpuView) -> str:
@@ -73,10 +76,17 @@ def describe(gpu: GpuView) -> str:
     return "  ".join(words)
 
 
+def free_memory(gpu: GpuView) -> int | None:
+    """What a new process could still take."""
+    if gpu.memory_total_bytes is None or gpu.memory_used_bytes is None:
+        return None
+    return max(0, gpu.memory_total_bytes - gpu.memory_used_bytes - (gpu.memory_reserved_bytes or 0))
+
+
 def _fits(gpu: GpuView, wish: Wish) -> bool:
     if wish.memory_bytes is not None and (gpu.memory_total_bytes or 0) < wish.memory_bytes:
         return False
-    return wish.model is None or is_model(gpu, wish.model)
+    return wish.model is None or is_model(wish.model, gpu.model, gpu.name, gpu.mig_profile)
 
 
 def _chosen(gpus: list[GpuView], there: Sequence[GpuView]) -> Answer:

@@ -9,6 +9,7 @@ from gpulse.errors import BadLine
 from gpulse.fleet import state, taking, telling
 from gpulse.fleet.columns import GpuColumns, NodeColumns
 from gpulse.fleet.counters import Counters
+from gpulse.fleet.holdings import Holdings
 from gpulse.fleet.identities import Identities
 from gpulse.fleet.models import Models
 from gpulse.fleet.names import natural
@@ -16,6 +17,7 @@ from gpulse.fleet.node import Node
 from gpulse.fleet.people import People
 from gpulse.fleet.places import Place
 from gpulse.fleet.recent import Recent
+from gpulse.fleet.roster import Roster
 from gpulse.fleet.thresholds import Thresholds
 from gpulse.fleet.views import GpuView, LogEntry, NodeView, PersonView, Summary
 
@@ -49,6 +51,7 @@ class Fleet:
         self._wall = wall
         self._nodes: dict[str, Node] = {}
         self._order: list[str] | None = None
+        self._roster: tuple[int, Roster] | None = None
         self.reserved: frozenset[str] = frozenset()
         self.identities = Identities()
         self.models = Models(self.settings.models)
@@ -172,6 +175,12 @@ class Fleet:
             self._order = sorted(self._nodes, key=natural)
         return self._order
 
+    def roster(self) -> Roster:
+        """All GPUs, and nodes without any, in natural order."""
+        if self._roster is None or self._roster[0] != self.layout:
+            self._roster = self.layout, Roster([self._nodes[name] for name in self.names()])
+        return self._roster[1]
+
     def node(self, name: str, detail: bool = False) -> NodeView | None:
         node = self._nodes.get(name)
         return telling.node_view(self, node, detail) if node is not None else None
@@ -187,7 +196,11 @@ class Fleet:
         return telling.gpu_views(self, node, node.earlier())
 
     def people(self) -> list[PersonView]:
-        return telling.people(self)
+        """Who holds what, those with most GPUs first."""
+        holdings = Holdings(self)
+        for name in self.names():
+            holdings.add(self._nodes[name])
+        return holdings.people()
 
     def summary(self) -> Summary:
         return telling.summary(self)
@@ -227,9 +240,10 @@ class Fleet:
         state.evaluate(self.gpu_columns, self.node_columns, self.settings.thresholds, self.clock(), slots)
 
     def new_layout(self, node: Node) -> None:
-        """What live frames say of the node beside its figures is another."""
+        """What live frames say of the node beside its figures, and filters look for, is another."""
         self.layout += 1
         node.described = None
+        node.facts = None
 
     def _note(self, node: Node, message: str) -> None:
         node.log.append(LogEntry(time=round(self._wall(), 3), message=message[:1000]))

@@ -10,6 +10,21 @@ PROGRAM_XIDS = frozenset({8, 13, 31, 32, 43, 45, 63, 68, 69, 94})
 SLOWED_DOWN = frozenset({"hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown"})
 # The flags with which nobody should be given the card.
 UNHEALTHY = frozenset({"fault", "rows_failed", "ecc_uncorrected", "xid"})
+# All flags, the gravest first; `vanished` is told of a card whose process is gone and still holds memory.
+FLAGS = (
+    "fault",
+    "rows_failed",
+    "ecc_uncorrected",
+    "xid",
+    "hot",
+    "throttled",
+    "vanished",
+    "rows_pending",
+    "pages_pending",
+    "nvlink_down",
+    "prohibited",
+    "xid_program",
+)
 # A change of one of these fields may change a flag that makes a card unhealthy.
 HEALTH_FIELDS = ("fault", "remapped_rows_failed", "ecc_uncorrected_volatile_total")
 
@@ -31,6 +46,12 @@ def flags(gpu: Gpu, thresholds: Thresholds, now: float) -> list[str]:
     limit = gpu.temperature_slowdown_celsius
     if limit and (gpu.temperature_celsius or 0) >= limit - thresholds.hot_margin_celsius:
         found.append("hot")
+    return found + lasting_flags(gpu)
+
+
+def lasting_flags(gpu: Gpu) -> list[str]:
+    """Those that depend on nothing but the record, and leave the card usable."""
+    found = []
     if not SLOWED_DOWN.isdisjoint(gpu.throttle_reasons or ()):
         found.append("throttled")
     if gpu.remapped_rows_pending:

@@ -1,18 +1,16 @@
 """The last two updates of a node, as they came; decoded when they are read."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec.json import Decoder
 
-from gpulse.fleet.updates import Parts
+from gpulse.fleet.updates import PART_DECODERS, Part
 from gpulse.fleet.weight import is_too_heavy
 
-Part = Literal["host", "gpus", "processes", "uses"]
 # On arrival the rest of a line was only skipped: that it is well-formed is seen when it is read.
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-_decode = Decoder(Parts).decode
 
 
 class History:
@@ -32,29 +30,28 @@ class History:
     def add(self, line: bytes) -> None:
         self._before, self._last = self._last, line
 
-    def reader(self, before: bool = False) -> "Reader":
-        """The columns of the last update, or of the one before it."""
+    def mentions(self, *words: bytes) -> bool:
+        """Whether the last update may have one of these; cheaper than to read it. Any letter may be written as \\u…"""
+        line = self._last
+        return line is not None and (b"\\u" in line or any(word in line for word in words))
+
+    def columns(
+        self, part: Part, decoders: Mapping[str, Decoder[Any]], count: int | None, before: bool = False
+    ) -> dict[str, Any]:
+        """A part of the last update, or of the one before it, by field; `count` is how many values each must have.
+
+        What is not as the schema says is left out.
+        """
         line = self._before if before else self._last
         if line is None:
-            return Reader(Parts(), self._lies)
+            return {}
         try:
-            return Reader(_decode(line), self._lies)
+            told = PART_DECODERS[part].decode(line)
         except _UNREADABLE as error:
             self._lies(str(error))
-            return Reader(Parts(), self._lies)
-
-
-class Reader:
-    """The columns of one update."""
-
-    def __init__(self, parts: Parts, lies: Callable[[str], None]) -> None:
-        self._parts = parts
-        self._lies = lies
-
-    def columns(self, part: Part, decoders: Mapping[str, Decoder[Any]], count: int | None) -> dict[str, Any]:
-        """A part by field; `count` is how many values each must have. What is not as the schema says is left out."""
+            return {}
         found = {}
-        for name, raw in getattr(self._parts, part).items():
+        for name, raw in getattr(told, part).items():
             decoder = decoders.get(name)
             if decoder is None:
                 continue

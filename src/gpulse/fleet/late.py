@@ -17,10 +17,14 @@ class Late:
 
     def __init__(self, node: str):
         self._node = node
+        # Of the last whole one: those that come after a pause build on it, too.
         self._seq: int | None = None
+        self.told()
+
+    def told(self) -> None:
+        """What came so far has been told of; what comes next is counted anew."""
         self.lines = 0
-        self.first: float | None = None
-        self.last = 0.0
+        self.first, self.last = float("inf"), float("-inf")
 
     def take(self, data: bytes) -> None:
         """Count a line in; BadLine where it is none of this node's, or an update of a Snapshot that never came."""
@@ -30,7 +34,7 @@ class Late:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise BadLine(str(error)) from None
         self.lines += 1
-        self.first = time if self.first is None else min(self.first, time)
+        self.first = min(self.first, time)
         self.last = max(self.last, time)
 
     def _update(self, data: bytes) -> float:

@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 # Words that say nothing beside a model's name.
 _NOISE = re.compile(r"\b(NVIDIA|AMD|Intel|GeForce|Tesla|Quadro|Radeon|Corporation|Generation)\b|\(R\)|\(TM\)")
 _FORM = re.compile(r"[- ](SXM\d?|PCIE|PCIe|HBM\d\w*|NVL|OAM)\b")
 _SIZE = re.compile(r"[- ]?(\d+) ?GB\b")
+# Of models there are few, and GPUs many; a node that lies may tell of many.
+_MOST_KEPT = 1000
 _DIGITS = re.compile(r"([0-9]+)")
 
 
@@ -29,3 +32,17 @@ def natural(name: str) -> list[tuple[int, int, str]]:
         for place, part in enumerate(_DIGITS.split(name))
         if part
     ]
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def is_model(wanted: str, *names: str | None) -> bool:
+    """Whether all words of `wanted` are words of a card's names: "A10" is not "A100", "rtx3090" is "RTX 3090"."""
+    listed = [_words(name) for name in names if name]
+    words = _words(wanted)
+    if not words:
+        return False
+    return set(words) <= set().union(*listed) or any("".join(words) == "".join(each) for each in listed)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())

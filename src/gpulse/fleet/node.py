@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Collection, Sequence
+from functools import cached_property
 from struct import Struct
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -17,21 +18,39 @@ from gpulse.fleet.places import Place
 from gpulse.fleet.updates import GPU_DECODERS, HOST_DECODERS, PROCESS_DECODERS, USE_DECODERS, Arrival
 from gpulse.fleet.views import LogEntry
 
+if TYPE_CHECKING:
+    from gpulse.fleet.node_facts import NodeFacts
+
 MOST_GPUS = 512
 MOST_PROCESSES = 8192
 LOG_ENTRIES = 200
 # Of a model's name, and of a UUID.
 LONGEST_NAME = 256
+_MEMORY_OF_USE = {"memory_bytes": USE_DECODERS["memory_bytes"]}
+_NAME_OF_PROCESS = {"name": PROCESS_DECODERS["name"]}
 Record = TypeVar("Record", Gpu, GpuUse)
 
 
-class Earlier(msgspec.Struct, frozen=True):
-    """A node as it was before: what rates are made of."""
+class Earlier:
+    """A node as it was before, what rates are made of; read as far as somebody asks."""
 
-    time: float
-    host: Host
-    gpus: list[Gpu]
-    processes: list[Process]
+    def __init__(self, node: Node, time: float, before: bool):
+        """`before`: as of the line before the node's last."""
+        self._node = node
+        self.time = time
+        self._before = before
+
+    @cached_property
+    def host(self) -> Host:
+        return self._node.current_host(self._before)
+
+    @cached_property
+    def gpus(self) -> list[Gpu]:
+        return self._node.current_gpus(self._before)
+
+    @cached_property
+    def processes(self) -> list[Process]:
+        return self._node.current_processes(self._before)
 
 
 class Node:
@@ -57,7 +76,9 @@ class Node:
         self.layout_facts: list[tuple[object, ...]] = []
         # Its piece of the layout in live frames; None: to be made anew.
         self.described: bytes | None = None
-        # The models that are named in it.
+        # What filters look for; None: to be put together anew.
+        self.facts: NodeFacts | None = None
+        # The models that are named in its piece of the layout.
         self.models: Collection[str] = ()
         # The hot figures that were not as in the Snapshot at the last line.
         self.moved: tuple[str, ...] = ()
@@ -90,6 +111,7 @@ class Node:
             # Most are never asked for: made when somebody does.
             self._before_snapshot = self._past()
         self.snapshot = snapshot
+        self.facts = None
         self.seq = snapshot.seq
         self.time = snapshot.time
         self.reports = snapshot.reports or []
@@ -119,31 +141,23 @@ class Node:
         """The node as of the line before the last."""
         if not self._updates:
             past = self._before_snapshot
-            if past is None:
-                return None
-            return Earlier(past.time, past.current_host(), past.current_gpus(), past.current_processes())
-        return Earlier(
-            self.time_before,
-            self.current_host(before=True),
-            self.current_gpus(before=True),
-            self.current_processes(before=True),
-        )
+            return None if past is None else Earlier(past, past.time, before=False)
+        return Earlier(self, self.time_before, before=True)
 
     def current_host(self, before: bool = False) -> Host:
         host = (self.snapshot.host if self.snapshot else None) or Host()
-        values = self._updates.reader(before).columns("host", HOST_DECODERS, None)
+        values = self._updates.columns("host", HOST_DECODERS, None, before)
         return msgspec.structs.replace(host, **values) if values else host
 
     def current_gpus(self, before: bool = False) -> list[Gpu]:
         """The GPUs' records as of now, or as of the line before."""
-        columns = self._updates.reader(before).columns("gpus", GPU_DECODERS, len(self.gpus))
+        columns = self._updates.columns("gpus", GPU_DECODERS, len(self.gpus), before)
         return [_with(gpu, columns, place) for place, gpu in enumerate(self.gpus)] if columns else self.gpus
 
     def current_processes(self, before: bool = False) -> list[Process]:
         """The processes' records as of now, or as of the line before."""
-        reader = self._updates.reader(before)
-        use_columns = reader.columns("uses", USE_DECODERS, len(self.uses))
-        columns = reader.columns("processes", PROCESS_DECODERS, len(self.processes))
+        use_columns = self._updates.columns("uses", USE_DECODERS, len(self.uses), before)
+        columns = self._updates.columns("processes", PROCESS_DECODERS, len(self.processes), before)
         if not use_columns and not columns:
             return self.processes
         uses = [_with(use, use_columns, place) for place, use in enumerate(self.uses)]
@@ -156,6 +170,24 @@ class Node:
                 position += len(process.gpus)
             found.append(msgspec.structs.replace(process, **values))
         return found
+
+    def held_memory(self) -> list[int]:
+        """By process, how much memory it holds on all its GPUs as of now."""
+        columns = self._updates.columns("uses", _MEMORY_OF_USE, len(self.uses))
+        sizes = iter(columns.get("memory_bytes") or [use.memory_bytes for use in self.uses])
+        return [sum(next(sizes) or 0 for _ in process.gpus or ()) for process in self.processes]
+
+    def process_names(self) -> list[str | None]:
+        """The names of the processes as of now: of their texts the only one that an update may change."""
+        if self.mentions(b'"name"'):
+            columns = self._updates.columns("processes", _NAME_OF_PROCESS, len(self.processes))
+            if "name" in columns:
+                return list(columns["name"])
+        return [process.name for process in self.processes]
+
+    def mentions(self, *words: bytes) -> bool:
+        """Whether the last update may have one of these words in it; cheaper than to read it."""
+        return self._updates.mentions(*words)
 
     def _lies(self, what: str) -> None:
         message = f"the node sent nonsense: {what}"[:1000]

@@ -36,7 +36,11 @@ class People:
 
     def person(self, process: Process) -> str | None:
         """Whose process it is, as people say."""
-        return self._aliases.get(process.user, process.user)[:_LONGEST_NAME] if process.user else None
+        return self.called(process.user)
+
+    def called(self, user: str | None) -> str | None:
+        """Who has this login, as people say."""
+        return self._aliases.get(user, user)[:_LONGEST_NAME] if user else None
 
     def take(self, node: Node, now: float) -> list[int]:
         """The node as told just now: for each GPU the number of the person who holds most of it."""

@@ -7,6 +7,7 @@ own: its instances are counted.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpulse.fleet.columns import GpuColumns, NodeColumns
 from gpulse.fleet.thresholds import Thresholds
@@ -55,4 +56,17 @@ def evaluate(
         [NOT_COUNTED, DOWN, STALE, UNHEALTHY, BUSY, IDLE, RESERVED],
         FREE,
     ).astype(np.uint8)
+    _follow_idle(gpus, used, state, now)
     gpus.state[used] = state
+
+
+def _follow_idle(gpus: GpuColumns, used: slice, state: NDArray[np.uint8], now: float) -> None:
+    """Since when each is idle. Who worked until a moment ago, since then; who was not watched before, since now."""
+    idle = state == IDLE
+    since = gpus.idle_since[used]
+    # A node that is silent for a while has still been seen idle; what came while it was down nobody knows.
+    np.putmask(since, ~idle & (state != STALE), np.nan)
+    begins = idle & np.isnan(since)
+    if begins.any():
+        worked = gpus.state[used] == BUSY
+        np.putmask(since, begins, np.where(worked, np.minimum(gpus.last_busy[used], now), now))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gpulse.fleet import health, rates, state
-from gpulse.fleet.model import Gpu, Host
+from gpulse.fleet import flagged, rates, state
+from gpulse.fleet.model import Gpu, Host, Process
 from gpulse.fleet.node import Earlier, Node
 from gpulse.fleet.views import (
     GPU_STATES,
@@ -17,7 +18,6 @@ from gpulse.fleet.views import (
     GpuView,
     NodeView,
     PersonUse,
-    PersonView,
     ProcessView,
     Rates,
     Summary,
@@ -80,15 +80,15 @@ def node_view(fleet: Fleet, node: Node, detail: bool) -> NodeView:
 def gpu_views(fleet: Fleet, node: Node, earlier: Earlier | None) -> list[GpuView]:
     before = {gpu.uuid: gpu for gpu in earlier.gpus} if earlier else {}
     seconds = node.time - earlier.time if earlier else 0.0
-    people = _people_by_gpu(fleet, node)
-    vanished = {use.uuid for process in node.processes if process.vanished for use in process.gpus or ()}
-    states = fleet.gpu_columns.state[node.start : node.start + node.count].tolist()
+    gpus, processes = node.current_gpus(), node.current_processes()
+    people = _people_by_gpu(fleet, processes)
+    flags = flagged.flags(fleet, node, gpus, processes)
+    slots = slice(node.start, node.start + node.count)
+    states = fleet.gpu_columns.state[slots].tolist()
+    idle = (fleet.clock() - fleet.gpu_columns.idle_since[slots]).tolist()
     views = []
-    for place, gpu in enumerate(node.current_gpus()):
+    for place, gpu in enumerate(gpus):
         counted = states[place] != state.NOT_COUNTED
-        flags = health.flags(gpu, fleet.settings.thresholds, node.time)
-        if gpu.uuid in vanished:
-            flags.append("vanished")
         # A view begins with the fields of Gpu; by position it is made ten times faster than by name.
         view = GpuView(
             *msgspec.structs.astuple(gpu),
@@ -97,7 +97,8 @@ def gpu_views(fleet: Fleet, node: Node, earlier: Earlier | None) -> list[GpuView
             state=GPU_STATES[states[place]] if counted else _state_of_parent(fleet, node),
             model=fleet.model(gpu.name),
             counted=counted,
-            flags=flags,
+            flags=flags[place],
+            idle_seconds=round(max(0.0, idle[place]), 1) if states[place] == state.IDLE else None,
             people=people.get(gpu.uuid, []),
         )
         _add_rates(view, before.get(gpu.uuid), seconds)
@@ -118,35 +119,6 @@ def process_views(fleet: Fleet, node: Node, earlier: Earlier | None) -> list[Pro
         )
         views.append(view)
     return views
-
-
-def people(fleet: Fleet) -> list[PersonView]:
-    """Who holds what, those with most GPUs first."""
-    found: dict[str, PersonView] = {}
-    for name in fleet.names():
-        node = fleet.known(name)
-        if fleet.node_columns.state[node.slot] in (state.DOWN_NODE, state.NEW):
-            # Nobody knows who is there now.
-            continue
-        busy = {
-            gpu.uuid: fleet.gpu_columns.state[node.start + place] == state.BUSY for place, gpu in enumerate(node.gpus)
-        }
-        held: dict[str, set[str | None]] = {}
-        for process in node.current_processes():
-            person = fleet.people_names.person(process)
-            if not person or not process.gpus:
-                continue
-            view = found.setdefault(
-                person, PersonView(person=person, gpus=0, busy_gpus=0, memory_bytes=0, processes=0, nodes=[])
-            )
-            view.processes += 1
-            view.memory_bytes += sum(use.memory_bytes or 0 for use in process.gpus)
-            held.setdefault(person, set()).update(use.uuid for use in process.gpus)
-        for person, uuids in held.items():
-            found[person].gpus += len(uuids)
-            found[person].busy_gpus += sum(bool(busy.get(uuid)) for uuid in uuids)
-            found[person].nodes.append(name)
-    return sorted(found.values(), key=lambda view: (-view.gpus, -view.memory_bytes, view.person))
 
 
 def summary(fleet: Fleet) -> Summary:
@@ -174,9 +146,9 @@ def _sum(values: NDArray[np.float32], where: NDArray[np.bool_]) -> float:
     return float(values[where & np.isfinite(values)].sum(dtype=np.float64))
 
 
-def _people_by_gpu(fleet: Fleet, node: Node) -> dict[str | None, list[PersonUse]]:
+def _people_by_gpu(fleet: Fleet, processes: Sequence[Process]) -> dict[str | None, list[PersonUse]]:
     held: dict[str | None, dict[str, PersonUse]] = {}
-    for process in node.current_processes():
+    for process in processes:
         person = fleet.people_names.person(process) or "?"
         for use in process.gpus or ():
             entry = held.setdefault(use.uuid, {}).setdefault(person, PersonUse(person=person))

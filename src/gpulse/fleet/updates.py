@@ -10,9 +10,9 @@ arrival.
 """
 
 from types import GenericAlias
-from typing import Any
+from typing import Any, Literal, get_args
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, defstruct, field
 from msgspec.json import Decoder
 
 from gpulse.fleet.model import Host, Report
@@ -33,6 +33,7 @@ class Hot(Struct):
     temperature_celsius: Figures = UNSET
     power_watts: Figures = UNSET
     sm_active_ratio: Figures = UNSET
+    memory_reserved_bytes: Figures = UNSET
     fault: Raw | UnsetType = UNSET
     remapped_rows_failed: Raw | UnsetType = UNSET
     ecc_uncorrected_volatile_total: Raw | UnsetType = UNSET
@@ -49,13 +50,11 @@ class Arrival(Struct):
     reports: list[Report] | None = None
 
 
-class Parts(Struct):
-    """What is read of an Update when somebody looks at its node."""
-
-    host: dict[str, Raw] = {}
-    gpus: dict[str, Raw] = {}
-    processes: dict[str, Raw] = {}
-    uses: dict[str, Raw] = {}
+Part = Literal["host", "gpus", "processes", "uses"]
+# What is read of an Update when somebody looks at its node, one part at a time: the rest of the line is only skipped.
+PART_DECODERS: dict[Part, Decoder[Any]] = {
+    part: Decoder(defstruct(part, [(part, dict[str, Raw], field(default_factory=dict))])) for part in get_args(Part)
+}
 
 
 _TYPES: dict[str, Any] = {

@@ -41,6 +41,8 @@ class GpuView(Gpu, omit_defaults=True, kw_only=True):
     # False for a card split into MIG instances: they are counted, it is not.
     counted: bool = True
     flags: list[str] = []
+    # How long it has been held without work, as far as the hub has seen; null: it is not, or nobody knows.
+    idle_seconds: float | None = None
     people: list[PersonUse] = []
     pcie_sent_rate_bytes_per_second: float | None = None
     pcie_received_rate_bytes_per_second: float | None = None

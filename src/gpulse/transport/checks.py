@@ -35,7 +35,8 @@ TITLES = {
 }
 # Rates and ages bear so much; logs that are compared do not bear much more.
 LARGEST_CLOCK_DIFFERENCE = 5.0
-_GPU_COLLECTORS = ("nvidia_nvml", "nvidia_smi", "devices")
+NTP = "set it by NTP: timedatectl set-ntp true"
+GPU_COLLECTORS = ("nvidia_nvml", "nvidia_smi", "devices")
 
 
 class Check(msgspec.Struct, omit_defaults=True):
@@ -155,7 +156,7 @@ async def _connect(ssh: Ssh, target: SshTarget, way: Route, steps: _Steps) -> No
 def _judge(snapshot: Snapshot, arrived: float, steps: _Steps) -> None:
     python = snapshot.probe.python if snapshot.probe else None
     steps.passed(PYTHON, python or "")
-    trouble = [report.message for report in snapshot.reports or () if report.collector in _GPU_COLLECTORS]
+    trouble = [report.message for report in snapshot.reports or () if report.collector in GPU_COLLECTORS]
     gpus = snapshot.gpus or []
     source = snapshot.probe.gpu_source if snapshot.probe else None
     if trouble and (not gpus or source != "nvml"):
@@ -167,7 +168,7 @@ def _judge(snapshot: Snapshot, arrived: float, steps: _Steps) -> None:
     difference = (snapshot.time or arrived) - arrived
     if abs(difference) > LARGEST_CLOCK_DIFFERENCE:
         way = "ahead of" if difference > 0 else "behind"
-        steps.failed(CLOCK, f"{abs(difference):.0f} s {way} this machine's", "set it by NTP: timedatectl set-ntp true")
+        steps.failed(CLOCK, f"{abs(difference):.0f} s {way} this machine's", NTP)
         return
     steps.add(Check(CLOCK, "passed", f"{difference:+.1f} s"))
     steps.add(Check(PROBE, "passed", f"version {gpulse_probe.__version__}"))

@@ -4,10 +4,8 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 import asyncssh
 
@@ -16,10 +14,11 @@ from gpulse.transport import explain, host_keys
 from gpulse.transport.explain import Attempt, Place
 from gpulse.transport.host_keys import HostKeys
 from gpulse.transport.jumps import Jumps
+from gpulse.transport.progress import Progress, Steps
+from gpulse.transport.sockets import Sockets
 from gpulse.transport.ssh_options import Route, SshSettings, hops, route
 from gpulse.transport.tried import tried
 
-RESOLVE_SECONDS = 10.0
 # A login that takes longer gives its turn to the next: nodes that hang must not hold up those that do not.
 TURN_SECONDS = 2.0
 MOST_WAIT_SECONDS = 600.0
@@ -39,16 +38,6 @@ class HostKeyUnknown(NodeLost):
         self.place = place
         self.key = key
         self.file = file
-
-
-class Progress(Protocol):
-    """Is told how far a connection is."""
-
-    def within(self, seconds: float, overdue: NodeLost) -> None:
-        """The step that begins now may take so long."""
-
-    def connecting(self, detail: str) -> None:
-        """In words, for people."""
 
 
 class Greeter(asyncssh.SSHClient):
@@ -78,22 +67,6 @@ class Greeter(asyncssh.SSHClient):
         self.asked.add("keyboard-interactive")
 
 
-class Steps:
-    """The progress of a connection that nobody watches."""
-
-    deadline: asyncio.Timeout
-
-    def __init__(self) -> None:
-        self.overdue = NodeLost("it did not answer in time")
-
-    def within(self, seconds: float, overdue: NodeLost) -> None:
-        self.overdue = overdue
-        self.deadline.reschedule(asyncio.get_running_loop().time() + seconds)
-
-    def connecting(self, detail: str) -> None:
-        """Nobody is told."""
-
-
 class Dialer:
     """Opens connections for all nodes: shares host keys, jump hosts and turns to log in."""
 
@@ -102,11 +75,10 @@ class Dialer:
         self.host_keys = HostKeys()
         self._jumps = Jumps()
         self._turns = asyncio.Semaphore(settings.connects_at_once)
-        # Looking up names blocks a thread each; a dead name server must not take those that asyncio needs.
-        self._resolver = ThreadPoolExecutor(max_workers=64, thread_name_prefix="resolve")
+        self._sockets = Sockets()
 
     async def close(self) -> None:
-        self._resolver.shutdown(wait=False, cancel_futures=True)
+        self._sockets.close()
 
     @contextlib.asynccontextmanager
     async def connection(
@@ -161,7 +133,7 @@ class Dialer:
         place = way.place
         sock = None
         if tunnel is None and not way.left_to_asyncssh:
-            sock = await self.dial(way, progress)
+            sock = await self._sockets.connect(way, progress)
         # The wait for a turn is not the node's fault and does not count as its login.
         progress.connecting(f"waiting for a turn to log in to {place.host}")
         progress.within(
@@ -194,45 +166,6 @@ class Dialer:
             if sock:
                 sock.close()
             raise await self._explained(way, greeter, problem) from problem
-
-    async def dial(self, way: Route, progress: Progress) -> socket.socket:
-        """A TCP connection to the route's host."""
-        place = way.place
-        progress.connecting(f"looking up {place.host}")
-        progress.within(
-            RESOLVE_SECONDS,
-            NodeLost(
-                f"the name {place.host} could not be looked up in time", "look at this machine's DNS", explain.NAME
-            ),
-        )
-        addresses = await self.resolve(place, way.family)
-        progress.connecting(f"connecting to {place.host} port {place.port}")
-        progress.within(way.connect_seconds, explain.unreachable(place, TimeoutError()))
-        failure: OSError = OSError()
-        for family, kind, protocol, _name, address in addresses:
-            connecting = socket.socket(family, kind, protocol)
-            connecting.setblocking(False)
-            try:
-                # With several addresses, one that does not answer must leave time for the next.
-                async with asyncio.timeout(way.connect_seconds / len(addresses)):
-                    await asyncio.get_running_loop().sock_connect(connecting, address)
-                return connecting
-            except OSError as problem:
-                connecting.close()
-                failure = problem
-            except BaseException:
-                connecting.close()
-                raise
-        raise explain.unreachable(place, failure) from failure
-
-    async def resolve(self, place: Place, family: int) -> list[tuple[int, int, int, str, tuple[object, ...]]]:
-        def look_up() -> list[tuple[int, int, int, str, tuple[object, ...]]]:
-            return list(socket.getaddrinfo(place.host, place.port, family, socket.SOCK_STREAM))
-
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._resolver, look_up)
-        except (OSError, UnicodeError) as problem:
-            raise explain.unresolved(place.host, str(problem)) from problem
 
     @contextlib.asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:

@@ -24,6 +24,8 @@ SILENCE_SECONDS = 10.0
 SILENCE_INTERVALS = 5.0
 ALIVE_SECONDS = 3.0
 ALIVE_INTERVALS = 3.0
+LATE_SECONDS = 3.0
+LATE_INTERVALS = 3.0
 
 
 class Line(Protocol):
@@ -80,7 +82,8 @@ class Connection:
         "_heard",
         "_interval",
         "_late",
-        "_late_told",
+        "_late_quiet",
+        "_late_seen",
         "_line",
         "_silent",
         "_sink",
@@ -119,7 +122,9 @@ class Connection:
         self._silent = 0
         self._interval = 1.0
         self._late: Late | None = None
-        self._late_told = 0
+        # As counted a second ago, and for how many seconds there were no more.
+        self._late_seen = 0
+        self._late_quiet = 0
 
     def alive(self) -> bool:
         """Whether it has sent a moment ago, so that a second agent of this name is one too many."""
@@ -181,7 +186,7 @@ class Connection:
         """A second has passed."""
         self._silent = 0 if self._heard else self._silent + 1
         self._heard = False
-        if self._late is not None:
+        if self._late is not None and self._late.lines:
             self._tell_late(self._late)
         if self._silent > max(SILENCE_SECONDS, SILENCE_INTERVALS * self._interval):
             self.refuse(SILENT, f"it has been silent for {self._silent} s")
@@ -208,11 +213,13 @@ class Connection:
         self._gone(self, f"its agent was disconnected: {reason}")
 
     def _tell_late(self, late: Late) -> None:
-        """Once no more of them come."""
-        if late.lines != self._late_told:
-            self._late_told = late.lines
+        """Once no more of them come; a node sends them only when it ticks."""
+        if late.lines != self._late_seen:
+            self._late_seen, self._late_quiet = late.lines, 0
             return
-        if late.first is not None:
+        self._late_quiet += 1
+        if self._late_quiet > max(LATE_SECONDS, LATE_INTERVALS * self._interval):
             seconds = late.last - late.first
             self._sink.log(self.name, f"{late.lines} lines of {seconds:.0f} s without the hub came later")
-        self._late, self._late_told = None, 0
+            late.told()
+            self._late_seen = 0

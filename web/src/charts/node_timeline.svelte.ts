@@ -41,7 +41,7 @@ export class NodeTimeline {
     this.watched = new Timeline(VIEW_STEP_SECONDS);
     this.#lastFrame = -Infinity;
     const leaving = new AbortController();
-    if (node !== null && !isExport()) void this.#ask(node, leaving.signal);
+    if (node !== null) void this.#ask(node, leaving.signal);
     return () => leaving.abort();
   }
 

@@ -5,7 +5,7 @@ const history: History = {
   node: "gpu07",
   step_seconds: 10,
   end: 1000,
-  gpus: [{ id: "a", utilization: [255, 100, 200], memory: [0, 50, 255], temperature: [255, 40, 41], power: [65535, 300, 310] }],
+  gpus: [{ node: "gpu01", id: "a", utilization: [255, 100, 200], memory: [0, 50, 255], temperature: [255, 40, 41], power: [65535, 300, 310] }],
 };
 
 describe("a timeline", () => {

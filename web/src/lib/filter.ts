@@ -4,11 +4,13 @@
  * A live frame does not have everything: commands, jobs and further people are asked of the hub. So a term says yes, no,
  * or that the frame cannot tell.
  */
-import { FilterError, type FilterGpu, type FilterNode, type Term, type Token, folded, parseTerm } from "./filter_terms";
+import {
+  FilterError, type FilterGpu, type FilterNode, type Plane, type Term, type Token, folded, parseTerm,
+} from "./filter_terms";
 import { GPU_STATES } from "./state";
 
 export { FilterError };
-export type { FilterGpu, FilterNode };
+export type { FilterGpu, FilterNode, Plane };
 
 export const LONGEST = 500;
 
@@ -24,6 +26,11 @@ export function parse(text: string, me = ""): Filter {
     throw new FilterError(`the filter has ${text.length} characters; at most ${LONGEST} are allowed`);
   }
   return { text, terms: tokens(text).map((token) => readTerm(token, me)) };
+}
+
+/** What the answer for a GPU rests on, beside what never changes. */
+export function reads(filter: Filter): Set<Plane> {
+  return new Set(filter.terms.flatMap((term) => term.reads));
 }
 
 /** Whether the hub must be asked for what this frame cannot tell. */

@@ -1,6 +1,6 @@
 /** The terms of a filter: a key with a value, a comparison, a state or a plain word. */
 import { NodeSetError, expand } from "./nodeset";
-import { GPU_STATES, type GpuState, type NodeState } from "./state";
+import { FLAG_LABELS, GPU_STATES, type GpuState, type NodeState } from "./state";
 
 export interface FilterNode {
   name: string;
@@ -26,6 +26,8 @@ export interface FilterGpu {
 /** null: the frame cannot tell. */
 export type Told = boolean | null;
 export type Test = (gpu: FilterGpu | null, node: FilterNode) => Told;
+/** A figure of a GPU that changes while the fleet stays the same. */
+export type Plane = "state" | "utilization" | "memory" | "temperature" | "power" | "person";
 
 export class FilterError extends Error {}
 
@@ -35,6 +37,8 @@ export interface Term {
   aboutState: boolean;
   /** Whether the hub knows more, given the models of the fleet. */
   asksHub: (models: readonly string[]) => boolean;
+  /** What its answer for a GPU rests on, beside what never changes: while these are the same, so is the answer. */
+  reads: readonly Plane[];
 }
 
 export interface Token {
@@ -48,7 +52,7 @@ export function folded(text: string): string {
   return text.toLowerCase().replaceAll("ß", "ss");
 }
 
-const KEYS = ["user", "model", "node", "group", "rack", "job", "state"];
+const KEYS = ["user", "model", "node", "group", "rack", "job", "state", "flag"];
 const EXAMPLES: Record<string, string> = { mem: "40G", free_mem: "20G", util: "10", temp: "80", power: "300" };
 const FIGURES = Object.keys(EXAMPLES);
 const UNITS: Record<string, string> = { util: "%", temp: "c", power: "w" };
@@ -58,20 +62,23 @@ const SIZES: Record<string, number> = {
 };
 const TERM = /^([a-z_]+)(:|>=|<=|>|<|=)/;
 
-type Parsed = Pick<Term, "test" | "asksHub">;
-const here = (test: Test): Parsed => ({ test, asksHub: () => false });
-const asked = (test: Test): Parsed => ({ test, asksHub: () => true });
+type Parsed = Pick<Term, "test" | "asksHub" | "reads">;
+const here = (test: Test, ...reads: Plane[]): Parsed => ({ test, asksHub: () => false, reads });
+const asked = (test: Test, ...reads: Plane[]): Parsed => ({ test, asksHub: () => true, reads });
+const PLANES: Record<string, Plane[]> = {
+  mem: [], free_mem: ["memory"], util: ["utilization"], temp: ["temperature"], power: ["power"],
+};
 
 export function parseTerm(token: Token, me: string): Parsed {
   const plain = token.quotedFrom === null;
   const match = TERM.exec(plain ? token.text : token.text.slice(0, token.quotedFrom!));
   if (match !== null) return keyed(token.text, match[1], match[2], token.text.slice(match[0].length));
-  if (plain && isState(token.text)) return here(inState(token.text));
+  if (plain && isState(token.text)) return here(inState(token.text), "state");
   if (plain && token.text === "mine") {
     if (me === "") throw new FilterError('"mine" needs to know who you are; set your name at the top of the page');
-    return asked(ofUser(folded(me)));
+    return asked(ofUser(folded(me)), "person");
   }
-  return asked(word(token.text));
+  return asked(word(token.text), "person");
 }
 
 function keyed(term: string, key: string, sign: string, value: string): Parsed {
@@ -79,7 +86,7 @@ function keyed(term: string, key: string, sign: string, value: string): Parsed {
     if (sign === ":") {
       throw new FilterError(`"${term}": ${key} is compared, as in ${key}>${EXAMPLES[key]}; allowed are > >= < <= =`);
     }
-    return here(figure(term, key, sign, value));
+    return here(figure(term, key, sign, value), ...PLANES[key]);
   }
   if (!KEYS.includes(key)) {
     const known = `${KEYS.map((one) => one + ":").join(", ")} and ${FIGURES.map((one) => one + ">").join(", ")}`;
@@ -94,17 +101,24 @@ function keyed(term: string, key: string, sign: string, value: string): Parsed {
       if (!isState(value)) {
         throw new FilterError(`"${term}": there is no state "${value}"; allowed are ${GPU_STATES.join(", ")}`);
       }
-      return here(inState(value));
+      return here(inState(value), "state");
+    case "flag":
+      for (const flag of value.split(",")) {
+        if (Object.hasOwn(FLAG_LABELS, flag)) continue;
+        throw new FilterError(`"${term}": there is no flag "${flag}"; allowed are ${Object.keys(FLAG_LABELS).join(", ")}`);
+      }
+      // Frames have no flags.
+      return asked((gpu) => (gpu === null ? false : null));
     case "node":
       return here(onNodes(term, value));
     case "user":
-      return asked(ofUser(value));
+      return asked(ofUser(value), "person");
     case "job":
       return asked((gpu) => (gpu === null ? false : null));
     case "group":
-      return here((_, node) => same(node.group, value));
+      return here(onceANode((node) => same(node.group, value)));
     case "rack":
-      return here((_, node) => same(node.rack, value));
+      return here(onceANode((node) => same(node.rack, value)));
     default:
       return ofModel(value);
   }
@@ -113,28 +127,44 @@ function keyed(term: string, key: string, sign: string, value: string): Parsed {
 const isState = (text: string) => (GPU_STATES as readonly string[]).includes(text);
 const same = (told: string | null, wanted: string) => told !== null && folded(told) === wanted;
 
+/** GPUs are tested node after node, and what a node is called does not change. */
+function onceANode(test: (node: FilterNode) => boolean): (gpu: FilterGpu | null, node: FilterNode) => boolean {
+  let last: FilterNode | null = null;
+  let answer = false;
+  return (_, node) => {
+    if (node !== last) [last, answer] = [node, test(node)];
+    return answer;
+  };
+}
+
+/** A fleet has many GPUs, and few models and people. */
+function onceAText(test: (text: string) => boolean): (text: string | null) => boolean {
+  const known = new Map<string, boolean>();
+  return (text) => {
+    if (text === null) return false;
+    let answer = known.get(text);
+    if (answer === undefined) known.set(text, (answer = test(text)));
+    return answer;
+  };
+}
+
 function inState(state: string): Test {
   return (gpu, node) => (gpu === null ? node.state === state : gpu.state === state);
 }
 
 function ofUser(name: string): Test {
+  const is = onceAText((person) => same(person, name));
   return (gpu) => {
     // Nobody in the frame: somebody may still be there with a process that holds no memory.
     if (gpu === null) return false;
-    return same(gpu.person, name) ? true : null;
+    return is(gpu.person) ? true : null;
   };
 }
 
 function ofModel(wanted: string): Parsed {
-  // A fleet has many GPUs and few models.
-  const known = new Map<string, boolean>();
-  const is = (model: string | null) => {
-    if (model === null) return false;
-    let answer = known.get(model);
-    if (answer === undefined) known.set(model, (answer = isModel(model, wanted)));
-    return answer;
-  };
+  const is = onceAText((model) => isModel(model, wanted));
   return {
+    reads: [],
     // A frame has short names: the hub also knows the words that are left out of them.
     test: (gpu) => (gpu === null ? false : is(gpu.model) ? true : null),
     asksHub: (models) => !models.some(is),
@@ -153,7 +183,7 @@ function onNodes(term: string, value: string): Test {
   const names = (node: FilterNode) => [folded(node.name), folded(node.displayName)];
   if (/[*?]/.test(value)) {
     const pattern = new RegExp(`^${value.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*").replace(/\?/g, ".")}$`, "su");
-    return (_, node) => names(node).some((name) => pattern.test(name));
+    return onceANode((node) => names(node).some((name) => pattern.test(name)));
   }
   let named: Set<string>;
   try {
@@ -162,7 +192,7 @@ function onNodes(term: string, value: string): Test {
     if (!(error instanceof NodeSetError)) throw error;
     throw new FilterError(`"${term}" is not a set of nodes (${error.message}); write it like node:gpu[01-16,20]`, { cause: error });
   }
-  return (_, node) => names(node).some((name) => named.has(name));
+  return onceANode((node) => names(node).some((name) => named.has(name)));
 }
 
 function figure(term: string, key: string, sign: string, value: string): Test {
@@ -219,10 +249,12 @@ function compare(told: number, sign: string, limit: number): boolean {
 }
 
 function word(wanted: string): Test {
+  const within = (text: string | null) => text !== null && folded(text).includes(wanted);
+  const ofNode = onceANode((node) => [node.name, node.displayName, node.group, node.rack].some(within));
+  const ofText = onceAText(within);
   return (gpu, node) => {
-    const texts = [node.name, node.displayName, node.group, node.rack];
-    if (gpu !== null) texts.push(gpu.model, gpu.id, gpu.person);
-    if (texts.some((text) => text !== null && folded(text).includes(wanted))) return true;
-    return gpu === null ? false : null;
+    if (ofNode(gpu, node)) return true;
+    if (gpu === null) return false;
+    return ofText(gpu.model) || ofText(gpu.person) || within(gpu.id) ? true : null;
   };
 }

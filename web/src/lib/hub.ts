@@ -1,5 +1,6 @@
 /** Where the data comes from: the hub this page came from, another hub, or data that was exported with it. */
-import type { NodeView, PersonView, Summary } from "./api/api";
+import type { LogEntry, NodeView, PersonView, Summary } from "./api/api";
+import type { components } from "./api/types";
 
 /** `config.json` beside index.html. */
 export interface Config {
@@ -21,6 +22,10 @@ export interface ExportData {
   /** In full, with host and processes. */
   nodes: NodeView[];
   people: PersonView[];
+  /** The last ten minutes of all GPUs; null: there are no nodes. */
+  history?: components["schemas"]["HistoryView"] | null;
+  /** By node, the newest entries first. */
+  logs?: Record<string, LogEntry[]>;
   /** Address of a picture, relative to the page. */
   logo?: string | null;
   custom_css?: boolean;

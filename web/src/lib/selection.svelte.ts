@@ -1,10 +1,11 @@
 /** The filter of the address, applied to the newest frame: which GPUs match. One for the whole page. */
 import { ApiError, get, type GpuPage } from "./api/api";
 import { type Filter, FilterError, asksHub, matches, parse } from "./filter";
-import { FleetGpu, type FleetNode, fleet } from "./fleet.svelte";
+import { type FleetNode, fleet } from "./fleet.svelte";
 import { isExport } from "./hub";
 import { live } from "./live/live.svelte";
 import { route } from "./route.svelte";
+import { type Found, Mask } from "./selection_mask";
 import { settings } from "./settings.svelte";
 import { NOT_COUNTED } from "./state";
 
@@ -12,13 +13,6 @@ import { NOT_COUNTED } from "./state";
 const TYPING_MS = 350;
 const AGAIN_MS = 10_000;
 const MOST = 1000;
-
-interface Found {
-  text: string;
-  ids: Set<string>;
-  /** False: there were more than the hub tells at once. */
-  all: boolean;
-}
 
 class Selection {
   /** As written in the address; empty: everything. */
@@ -28,6 +22,7 @@ class Selection {
   /** What is wrong with the filter, in words. */
   error: string | null = $derived(this.#parsed instanceof FilterError ? this.#parsed.message : null);
   #found = $state.raw<Found | null>(null);
+  readonly #kept = new Mask();
 
   /** By slot, 1 where a GPU matches; null: no filter, everything does. */
   mask: Uint8Array | null = $derived(this.#mask());
@@ -68,20 +63,7 @@ class Selection {
   #mask(): Uint8Array | null {
     const [filter, frame, nodes] = [this.filter, live.frame, fleet.nodes];
     if (filter === null || frame === null || frame.layout !== fleet.layout) return null;
-    const found = this.#found?.text === filter.text ? this.#found : null;
-    const mask = new Uint8Array(frame.gpuCount);
-    if (nodes.length === 0) return mask;
-    // One object for all: 100,000 new ones a second would be felt.
-    const gpu = new FleetGpu(frame, nodes[0], 0);
-    for (const node of nodes) {
-      gpu.node = node;
-      for (let slot = node.first; slot < node.first + node.count; slot++) {
-        gpu.slot = slot;
-        const yes = matches(filter, gpu, node, found?.all ? found.ids : undefined);
-        mask[slot] = yes || (found !== null && !found.all && found.ids.has(gpu.id)) ? 1 : 0;
-      }
-    }
-    return mask;
+    return this.#kept.of(filter, frame, nodes, this.#found?.text === filter.text ? this.#found : null);
   }
 
   #count(): number {
@@ -95,10 +77,12 @@ class Selection {
   #nodeMask(): Uint8Array | null {
     const [mask, filter] = [this.mask, this.filter];
     if (mask === null || filter === null) return null;
-    return Uint8Array.from(fleet.nodes, (node) => {
-      if (node.count === 0) return matches(filter, null, node) ? 1 : 0;
-      return mask.subarray(node.first, node.first + node.count).includes(1) ? 1 : 0;
-    });
+    const found = new Uint8Array(fleet.nodes.length);
+    for (const node of fleet.nodes) {
+      if (node.count === 0) found[node.place] = matches(filter, null, node) ? 1 : 0;
+      for (let slot = node.first; slot < node.first + node.count; slot++) if (mask[slot] === 1) found[node.place] = 1;
+    }
+    return found;
   }
 }
 

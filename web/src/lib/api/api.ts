@@ -19,6 +19,7 @@ export type LogEntry = components["schemas"]["LogEntry"];
 export type NodePage = components["schemas"]["NodePage"];
 export type GpuPage = components["schemas"]["GpuPage"];
 export type PersonPage = components["schemas"]["PersonPage"];
+export type NodeChecks = components["schemas"]["NodeChecks"];
 export type LogPage = components["schemas"]["LogPage"];
 export type MeView = components["schemas"]["MeView"];
 export type SessionView = components["schemas"]["SessionView"];
@@ -43,18 +44,19 @@ export function address(path: string, query: Query = {}): URL {
 }
 
 /** `get<NodeView>("/api/v1/nodes/gpu07")`. Throws ApiError, or what aborted `signal`. */
-export async function get<T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> {
+export async function get<T>(path: string, query: Query = {}, signal?: AbortSignal, patienceMs = PATIENCE_MS): Promise<T> {
   if (isExport()) return answer(exported(), path, query) as T;
-  const patience = AbortSignal.timeout(PATIENCE_MS);
-  let response: Response;
+  const patience = AbortSignal.timeout(patienceMs);
   try {
-    response = await fetch(address(path, query), { signal: signal ? AbortSignal.any([signal, patience]) : patience });
+    const either = signal ? AbortSignal.any([signal, patience]) : patience;
+    const response = await fetch(address(path, query), { signal: either });
+    if (!response.ok) throw await refusal(response);
+    // Also what comes after the head may come too late, or not at all.
+    return (await response.json()) as T;
   } catch (error) {
-    if (signal?.aborted) throw error;
+    if (signal?.aborted || error instanceof ApiError) throw error;
     throw new ApiError(0, "no_answer", "the hub does not answer", error instanceof Error ? error.message : null);
   }
-  if (!response.ok) throw await refusal(response);
-  return (await response.json()) as T;
 }
 
 /** What an answer that is none says. */

@@ -51,6 +51,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/nodes/{node}/checks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Why a node is not green: what gpulse doctor finds. A node over SSH is logged in to for it. */
+        get: operations["getNodeChecks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/gpus": {
         parameters: {
             query?: never;
@@ -109,7 +126,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The last ten minutes of a node's GPUs, or of one: a number for each ten seconds. */
+        /** The last ten minutes of the GPUs of some nodes, or of one: a number for each ten seconds. */
         get: operations["getHistory"];
         put?: never;
         post?: never;
@@ -821,6 +838,8 @@ export interface components {
             counted?: boolean;
             /** @default [] */
             flags?: string[];
+            /** @default null */
+            idle_seconds?: number | null;
             /** @default [] */
             people?: components["schemas"]["PersonUse"][];
             /** @default null */
@@ -1080,6 +1099,32 @@ export interface components {
             message: string;
         };
         /**
+         * NodeChecks
+         * @description Why a node is not green, in the order in which its checks must hold.
+         */
+        NodeChecks: {
+            node: string;
+            tried: boolean;
+            checks: components["schemas"]["CheckView"][];
+            passed: boolean;
+        };
+        /**
+         * CheckView
+         * @description A check with its name for people.
+         */
+        CheckView: {
+            name: string;
+            /** @enum {unknown} */
+            outcome: "failed" | "passed" | "skipped";
+            /** @default  */
+            detail?: string;
+            /** @default  */
+            fix?: string;
+            /** @default null */
+            seconds?: number | null;
+            title: string;
+        };
+        /**
          * GpuPage
          * @description Some of the GPUs. A card split into MIG instances is listed with `counted` false, its instances beside it.
          */
@@ -1111,10 +1156,10 @@ export interface components {
         };
         /**
          * HistoryView
-         * @description The last steps of some GPUs of one node.
+         * @description The last steps of some GPUs, those of a node beside each other.
          */
         HistoryView: {
-            node: string;
+            node: string | null;
             step_seconds: number;
             end: number;
             gpus: components["schemas"]["GpuHistory"][];
@@ -1125,6 +1170,7 @@ export interface components {
          */
         GpuHistory: {
             id: string;
+            node: string;
             utilization: number[];
             memory: number[];
             temperature: number[];
@@ -2033,6 +2079,56 @@ export interface operations {
             };
         };
     };
+    getNodeChecks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The node's name. */
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeChecks"];
+                };
+            };
+            /** @description A parameter is unknown or has a value that is not allowed, or the body is not as it should be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The answer cannot be given in a form the request accepts. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
     listGpus: {
         parameters: {
             query?: {
@@ -2049,7 +2145,7 @@ export interface operations {
                 /** @description Only GPUs of nodes of this group. */
                 group?: string;
                 /** @description By what; a minus turns it round. What is unknown comes last. */
-                sort?: "-free_memory" | "-node" | "-power" | "-temperature" | "-utilization" | "free_memory" | "node" | "power" | "temperature" | "utilization";
+                sort?: "-free_memory" | "-idle" | "-node" | "-power" | "-temperature" | "-utilization" | "free_memory" | "idle" | "node" | "power" | "temperature" | "utilization";
             };
             header?: never;
             path?: never;
@@ -2303,8 +2399,12 @@ export interface operations {
             query?: {
                 /** @description All GPUs of this node. */
                 node?: string;
+                /** @description All GPUs of these nodes, as in `gpu[01-08],login1`, at most 100; those that are not there are left out. */
+                nodes?: string;
                 /** @description The GPU of this id. */
                 gpu?: string;
+                /** @description Only this figure; the others are empty. */
+                only?: "memory" | "power" | "temperature" | "utilization";
             };
             header?: never;
             path?: never;

@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { deflateSync } from "node:zlib";
 import { beforeAll, expect, test } from "vitest";
 import { GPU_STATES, NODE_STATES } from "../state";
 import { type Frame, FrameError, UNKNOWN_BYTE, decode } from "./frame";
@@ -65,6 +66,16 @@ test("a delta without the frame before it is refused", async () => {
   await expect(decode(bytes(1), null)).rejects.toThrow(FrameError);
   const first = await decode(bytes(0), null);
   await expect(decode(bytes(2), first)).rejects.toThrow(/builds on/);
+});
+
+test.each([-1, 1, 70_000])("a delta that is %d bytes longer than the frame before it is refused", async (more) => {
+  const first = await decode(bytes(0), null);
+  const whole = Buffer.from(bytes(1));
+  const bodyAt = 12 + whole.readUInt32LE(8);
+  const body = deflateSync(new Uint8Array(first.planes.length + more));
+  const wrong = Uint8Array.from(Buffer.concat([whole.subarray(0, bodyAt), body])).buffer;
+  await expect(decode(wrong, first)).rejects.toThrow(/another size/);
+  says(first, told[0]);
 });
 
 test("what is no frame is refused", async () => {

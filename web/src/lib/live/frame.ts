@@ -78,21 +78,28 @@ export async function decode(frame: ArrayBuffer, before: Frame | null): Promise<
 
 async function full(head: Head, body: Uint8Array<ArrayBuffer>): Promise<Frame> {
   const layoutBytes = head.layout_bytes ?? 0;
-  const [described, planes] = await Promise.all([
-    inflate(body.subarray(0, layoutBytes)),
-    inflate(body.subarray(layoutBytes)),
+  const [layout, planes] = await Promise.all([
+    unpacked(body.subarray(0, layoutBytes)).json() as Promise<Layout>,
+    unpacked(body.subarray(layoutBytes)).arrayBuffer(),
   ]);
-  const layout = JSON.parse(new TextDecoder().decode(described)) as Layout;
-  return arrange(head, head.people ?? [""], layout, planes);
+  return arrange(head, head.people ?? [""], layout, new Uint8Array(planes));
 }
 
 async function delta(head: Head, body: Uint8Array<ArrayBuffer>, before: Frame | null): Promise<Frame> {
   if (before === null || before.generation !== head.base) {
     throw new FrameError(`frame ${head.generation} builds on ${head.base}, which is not there`);
   }
-  const planes = await inflate(body);
-  if (planes.length !== before.planes.length) throw new FrameError("a frame has another size than the one before");
-  for (let at = 0; at < planes.length; at++) planes[at] += before.planes[at];
+  const planes = before.planes.slice();
+  const reader = inflate(body).getReader();
+  let at = 0;
+  // Piece by piece as it is unpacked: a large fleet is never one long stop.
+  for (;;) {
+    const { value: piece } = await reader.read();
+    if (piece === undefined) break;
+    for (let of = 0; of < piece.length; of++) planes[at + of] += piece[of];
+    at += piece.length;
+  }
+  if (at !== planes.length) throw new FrameError("a frame has another size than the one before");
   const news = head.new_people ?? [];
   const people = news.length > 0 ? [...before.people, ...news] : before.people;
   return arrange(head, people, before.layout, planes);
@@ -132,7 +139,17 @@ export function arrange(
   };
 }
 
-async function inflate(packed: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
+/** Not by way of a Blob, which travels to another process and back. */
+function inflate(packed: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const source = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    start(controller) {
+      controller.enqueue(packed);
+      controller.close();
+    },
+  });
+  return source.pipeThrough(new DecompressionStream("deflate"));
+}
+
+function unpacked(packed: Uint8Array<ArrayBuffer>): Response {
+  return new Response(inflate(packed));
 }

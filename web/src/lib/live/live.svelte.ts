@@ -1,4 +1,5 @@
 /** The fleet as it is now: one stream for the whole page, which comes back by itself. */
+import { untrack } from "svelte";
 import { ApiError, address, get, type HubView } from "../api/api";
 import { clock } from "../clock.svelte";
 import { exported, isExport } from "../hub";
@@ -274,6 +275,7 @@ export const live = new Live();
 export function watchNodes(names: () => string[]): void {
   $effect(() => {
     const wanted = names();
-    return live.details.watch(() => wanted);
+    // Asking looks at the newest frame and at what is there; neither is a reason to ask again.
+    return untrack(() => live.details.watch(() => wanted));
   });
 }

@@ -39,12 +39,6 @@ export function runningFor(process: ProcessView, node: NodeView, now: number): n
   return Math.max(0, now + (node.clock_difference_seconds ?? 0) - process.start_time);
 }
 
-/** How long the oldest process on a GPU has held it, in seconds. */
-export function heldFor(node: NodeView, gpu: GpuView, now: number): number | null {
-  const times = processesOn(node, gpu).map(({ process }) => runningFor(process, node, now) ?? 0);
-  return times.length > 0 ? Math.max(...times) : null;
-}
-
 /** A GPU as people write it: "0", of a MIG instance "0.2". */
 export function indexOf(gpu: GpuView | undefined, index: number | null): string {
   const card = index === null ? "?" : String(index);

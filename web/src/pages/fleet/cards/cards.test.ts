@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { GpuView, NodeView, ProcessView } from "../../../lib/api/api";
 import { testFleet } from "../fleet_for_tests";
-import { heldFor, indexOf, isDead, isNiced, jobOf, processesOn, runningFor } from "../processes";
+import { indexOf, isDead, isNiced, jobOf, processesOn, runningFor } from "../processes";
 import { addresses, cpuModel, cpuShape, diskUse, models } from "./host";
 import { memoryParts } from "./memory";
 import { Found } from "./shown";
@@ -45,8 +45,6 @@ test("processes of a GPU, those with most memory first", () => {
   const gpu = { uuid: "GPU-1" } as GpuView;
   expect(processesOn(node, gpu).map((one) => one.process.pid)).toEqual([2, 1]);
   expect(runningFor(node.processes![0], node, 1000)).toBe(105);
-  expect(heldFor(node, gpu, 1000)).toBe(205);
-  expect(heldFor(node, { uuid: "GPU-9" } as GpuView, 1000)).toBeNull();
   expect([jobOf(process(1, 1, { cgroup: "/slurm/uid_1/job_480126/step_0" })), jobOf(process(1, 1))]).toEqual(["480126", null]);
   expect([isDead(process(1, 1, { vanished: true })), isDead(process(1, 1, { state: "Z" })), isDead(process(1, 1))]).toEqual([true, true, false]);
   expect([isNiced(process(1, 1, { nice: 10 })), isNiced(process(1, 1, { nice: -5 }))]).toEqual([true, false]);

@@ -53,48 +53,45 @@ export function codes(frame: Frame, by: Colouring, limits: () => Float32Array): 
   return { code: figureCodes(frame, by, limits), old };
 }
 
+// A busy GPU that does not tell how much it does counts as one that does all it can.
+const LOADS = byByte((half) => BUSY_CODE + Math.round((Math.min(200, half) / 200) * (BUSY_LEVELS - 1)));
+const SHARES = byByte((half) => (half === UNKNOWN_BYTE ? UNKNOWN_FIGURE : step(half / 200)));
+const DEGREES = byByte((celsius) => (celsius === UNKNOWN_BYTE ? UNKNOWN_FIGURE : step((celsius - COLDEST) / (HOTTEST - COLDEST))));
+
+/** A code for each value of a byte: reckoned once, looked up for every GPU and second. */
+function byByte(code: (value: number) => number): Uint16Array {
+  return Uint16Array.from({ length: 256 }, (_, value) => code(value));
+}
+
+function step(share: number): number {
+  return Math.round(Math.min(1, Math.max(0, share)) * (STEPS - 1));
+}
+
 function stateCodes(frame: Frame): Uint16Array {
   const { state, utilization, gpuCount } = frame;
   const code = new Uint16Array(gpuCount);
   for (let slot = 0; slot < gpuCount; slot++) {
-    code[slot] = state[slot];
-    if (state[slot] !== BUSY) continue;
-    // A busy GPU that does not tell how much it does counts as one that does all it can.
-    const half = utilization[slot] === UNKNOWN_BYTE ? 200 : Math.min(200, utilization[slot]);
-    code[slot] = BUSY_CODE + Math.round((half / 200) * (BUSY_LEVELS - 1));
+    code[slot] = state[slot] === BUSY ? LOADS[utilization[slot]] : state[slot];
   }
   return code;
 }
 
 function figureCodes(frame: Frame, by: Exclude<Colouring, "state" | "person">, limits: () => Float32Array): Uint16Array {
-  const { state, gpuCount } = frame;
-  const share = shares(frame, by, limits);
+  const { state, power, gpuCount } = frame;
   const code = new Uint16Array(gpuCount);
-  for (let slot = 0; slot < gpuCount; slot++) {
-    const value = share(slot);
-    if (state[slot] === DOWN) code[slot] = DOWN_FIGURE;
-    else if (Number.isNaN(value)) code[slot] = UNKNOWN_FIGURE;
-    else code[slot] = Math.round(Math.min(1, Math.max(0, value)) * (STEPS - 1));
+  if (by === "power") {
+    const limit = limits();
+    for (let slot = 0; slot < gpuCount; slot++) {
+      const share = power[slot] / limit[slot];
+      code[slot] = power[slot] === UNKNOWN_WORD || Number.isNaN(share) ? UNKNOWN_FIGURE : step(share);
+    }
+  } else {
+    const plane = by === "utilisation" ? frame.utilization : frame[by];
+    const table = by === "temperature" ? DEGREES : SHARES;
+    for (let slot = 0; slot < gpuCount; slot++) code[slot] = table[plane[slot]];
   }
+  for (let slot = 0; slot < gpuCount; slot++) if (state[slot] === DOWN) code[slot] = DOWN_FIGURE;
   return code;
-}
-
-/** A figure as a share of its ramp; NaN: unknown. */
-function shares(
-  frame: Frame,
-  by: Exclude<Colouring, "state" | "person">,
-  limits: () => Float32Array,
-): (slot: number) => number {
-  const half = (plane: Uint8Array) => (slot: number) => (plane[slot] === UNKNOWN_BYTE ? NaN : plane[slot] / 200);
-  if (by === "utilisation") return half(frame.utilization);
-  if (by === "memory") return half(frame.memory);
-  if (by === "temperature") {
-    const { temperature } = frame;
-    return (slot) => (temperature[slot] === UNKNOWN_BYTE ? NaN : (temperature[slot] - COLDEST) / (HOTTEST - COLDEST));
-  }
-  const { power } = frame;
-  const limit = limits();
-  return (slot) => (power[slot] === UNKNOWN_WORD ? NaN : power[slot] / limit[slot]);
 }
 
 /** The power limit of each slot in watts; NaN: unknown. */

@@ -29,6 +29,8 @@ interface Field {
   /** One line where no node has more than one GPU. */
   lines: number;
   blocks: Block[];
+  /** How many columns each block has: all that is needed to try where they fit. */
+  widths: Uint16Array;
   /** The first block of each row. */
   rows: number[];
   column: number;
@@ -50,6 +52,14 @@ export interface Labelled {
   width: number;
 }
 
+/** Blocks beside each other: cells that follow each other, and what they take from top to bottom. */
+export interface Row {
+  first: number;
+  end: number;
+  top: number;
+  bottom: number;
+}
+
 export interface Places {
   side: number;
   width: number;
@@ -58,8 +68,7 @@ export interface Places {
   slots: Uint32Array;
   x: Int32Array;
   y: Int32Array;
-  /** The number of the field of each cell. */
-  field: Uint16Array;
+  rows: Row[];
   fields: Labelled[];
   /** Empty where there is no room for them. */
   nodes: Labelled[];
@@ -81,7 +90,7 @@ export function choose(groups: readonly MapGroup[], width: number, height: numbe
       const structure = arranged(blocks, columns, width, side, ratio, cells);
       const outer = extent(structure, side);
       const over = Math.max(outer.width / width, outer.height / height);
-      const rank = over <= 1 ? shape(structure, side) : 100 + over;
+      const rank = over <= 1 ? shape(structure, outer) : 100 + over;
       if (best === null || rank < best.rank) best = { structure, rank };
     }
     if (best !== null && best.rank < 100) break;
@@ -98,7 +107,7 @@ function columnsToTry(groups: number, width: number, ratio: number): number[] {
 function described(group: MapGroup): Omit<Field, "rows" | "column"> {
   const lines = group.nodes.some((node) => node.slots.length > 1) ? 2 : 1;
   const blocks = group.nodes.map((node) => ({ ...node, columns: Math.ceil(node.slots.length / lines) }));
-  return { name: group.name, lines, blocks };
+  return { name: group.name, lines, blocks, widths: Uint16Array.from(blocks, (block) => block.columns) };
 }
 
 const gap = (side: number) => Math.max(1, Math.round(side / 3));
@@ -116,16 +125,18 @@ function arranged(
   const heights = new Array<number>(columns).fill(0);
   const structure: Structure = { fields: [], columns, cells, ratio, side };
   for (const field of described) {
+    const { widths } = field;
     const rows: number[] = [];
-    let left = 0;
-    field.blocks.forEach((block, at) => {
-      const needed = block.columns * side;
-      if (rows.length === 0 || left + needed > room) {
+    const apart = gap(side);
+    let left = Infinity;
+    for (let at = 0; at < widths.length; at++) {
+      const needed = widths[at] * side;
+      if (left + needed > room) {
         rows.push(at);
         left = 0;
       }
-      left += needed + gap(side);
-    });
+      left += needed + apart;
+    }
     // Into the shortest column: fields of the same size stand in rows.
     const column = heights.indexOf(Math.min(...heights));
     const made = { ...field, rows, column };
@@ -152,13 +163,15 @@ function fieldHeight(field: Field, side: number, ratio: number, labelled: boolea
 }
 
 function fieldWidth(field: Field, side: number): number {
+  const { widths, rows } = field;
+  const apart = gap(side);
   let widest = 0;
-  field.rows.forEach((first, at) => {
-    const end = field.rows[at + 1] ?? field.blocks.length;
-    let width = (end - first - 1) * gap(side);
-    for (let block = first; block < end; block++) width += field.blocks[block].columns * side;
-    widest = Math.max(widest, width);
-  });
+  for (let row = 0; row < rows.length; row++) {
+    const end = row + 1 < rows.length ? rows[row + 1] : widths.length;
+    let width = (end - rows[row] - 1) * apart;
+    for (let block = rows[row]; block < end; block++) width += widths[block] * side;
+    if (width > widest) widest = width;
+  }
   return widest;
 }
 
@@ -188,8 +201,7 @@ function extent(structure: Structure, side: number): Extent {
 }
 
 /** How far fields are from a shape that is good to look at. */
-function shape(structure: Structure, side: number): number {
-  const { width, height } = extent(structure, side);
+function shape(structure: Structure, { width, height }: Extent): number {
   const down = structure.fields.length / structure.columns;
   return Math.abs(Math.log(width / structure.columns / (height / down) / 1.8));
 }
@@ -204,7 +216,7 @@ export function place(structure: Structure, side: number): Places {
     slots: new Uint32Array(cells),
     x: new Int32Array(cells),
     y: new Int32Array(cells),
-    field: new Uint16Array(cells),
+    rows: [],
     fields: [],
     nodes: [],
     labelled: outer.labelled,
@@ -212,24 +224,25 @@ export function place(structure: Structure, side: number): Places {
   const tops = new Array<number>(structure.columns).fill(Math.round(MARGIN * ratio));
   const named = nameHeight(side, ratio);
   let cell = 0;
-  fields.forEach((field, number) => {
+  fields.forEach((field) => {
     const left = outer.lefts[field.column];
     const top = tops[field.column];
     places.fields.push({ name: field.name, x: left, y: top, width: fieldWidth(field, side) });
     field.rows.forEach((first, row) => {
       const end = field.rows[row + 1] ?? field.blocks.length;
       const y = top + labelHeight(outer.labelled, ratio) + row * rowHeight(field, side, ratio) + named;
+      const firstCell = cell;
       let x = left;
       for (const block of field.blocks.slice(first, end)) {
         if (named > 0) places.nodes.push({ name: block.name, x, y: y - named, width: block.columns * side });
         block.slots.forEach((slot, at) => {
           places.slots[cell] = slot;
           places.x[cell] = x + (at % block.columns) * side;
-          places.y[cell] = y + Math.floor(at / block.columns) * side;
-          places.field[cell++] = number;
+          places.y[cell++] = y + Math.floor(at / block.columns) * side;
         });
         x += block.columns * side + gap(side);
       }
+      places.rows.push({ first: firstCell, end: cell, top: y, bottom: y + field.lines * side });
     });
     tops[field.column] = top + fieldHeight(field, side, ratio, outer.labelled) + space(side, ratio);
   });
@@ -239,10 +252,13 @@ export function place(structure: Structure, side: number): Places {
 /** The cell at a point of the map; -1: there is none. */
 export function cellAt(places: Places, x: number, y: number): number {
   const { side } = places;
-  for (let cell = 0; cell < places.slots.length; cell++) {
-    const dx = x - places.x[cell];
-    const dy = y - places.y[cell];
-    if (dx >= 0 && dx < side && dy >= 0 && dy < side) return cell;
+  for (const row of places.rows) {
+    if (y < row.top || y >= row.bottom) continue;
+    for (let cell = row.first; cell < row.end; cell++) {
+      const dx = x - places.x[cell];
+      const dy = y - places.y[cell];
+      if (dx >= 0 && dx < side && dy >= 0 && dy < side) return cell;
+    }
   }
   return -1;
 }

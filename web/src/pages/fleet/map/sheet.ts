@@ -1,6 +1,6 @@
 /** Every look a cell can have, painted once for a theme, a size of cells and a way to colour; the map copies from it. */
 import { drawState, palette } from "../../../lib/draw";
-import { paint as personColour } from "../../../lib/person";
+import { paints } from "../../../lib/person";
 import { GPU_STATES } from "../../../lib/state";
 import { BLANK, BUSY_CODE, type Colouring, STATE_CODES, STEPS } from "./codes";
 import { BUSY_LEVELS, type Rgb, type StateColours, mixed, ramp, smallColours } from "./colours";
@@ -55,7 +55,7 @@ function figureColours(): Rgb[] {
 
 function personColours(people: readonly string[]): Rgb[] {
   const theme = palette();
-  const [nobody, ...others] = parsed([theme.border, ...people.slice(1).map(personColour), theme.soft.down]);
+  const [nobody, ...others] = parsed([theme.border, ...paints(people.slice(1)), theme.soft.down]);
   return [nobody, ...others];
 }
 

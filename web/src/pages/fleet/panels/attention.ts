@@ -1,7 +1,7 @@
 /** What is broken, hot, silent or wasted: the few lines somebody should look at. */
 import type { GpuView, NodeView } from "../../../lib/api/api";
-import { celsius, count } from "../../../lib/format";
-import { type Frame, UNKNOWN_BYTE } from "../../../lib/live/frame";
+import { celsius, count, natural } from "../../../lib/format";
+import type { Frame } from "../../../lib/live/frame";
 import { href } from "../../../lib/route.svelte";
 import { FLAG_LABELS, GPU_STATES, type GpuState } from "../../../lib/state";
 import { indexOf } from "../processes";
@@ -20,16 +20,27 @@ export interface Line {
   id?: string;
 }
 
+/** The first of those the hub has found. */
+export interface Found<T> {
+  items: T[];
+  total: number;
+}
+
 export interface Told {
   unhealthy: GpuView[];
-  /** GPUs that may be hot; those that are say so with a flag. */
-  warm: GpuView[];
-  nodes: NodeView[];
   unhealthyCount: number;
+  /** The hottest first. */
+  hot: Found<GpuView>;
+  /** With other warnings. */
+  warned: Found<GpuView>;
+  down: Found<NodeView>;
+  stale: Found<NodeView>;
   idle: Idle;
-  /** How long the longest of the idle is held, in words; null: not known. */
+  /** How long the longest of the idle has done nothing, in words; null: not known. */
   longest: string | null;
 }
+
+export const NONE: Found<never> = { items: [], total: 0 };
 
 export interface Idle {
   count: number;
@@ -38,42 +49,46 @@ export interface Idle {
 }
 
 const IDLE = GPU_STATES.indexOf("idle");
-/** So hot that the hub may call it hot. */
-export const WARM_CELSIUS = 75;
+/** What slows a card down, and further warnings, as filters. Who is unhealthy is told of before. */
+export const HOT = "-unhealthy flag:hot,throttled";
+export const WARNED = "-unhealthy flag:vanished,rows_pending,pages_pending,nvlink_down";
 
 export function idleOf(frame: Frame): Idle {
-  const counts = new Map<string, number>();
+  const { state, person, people } = frame;
+  const held = new Uint32Array(people.length);
   let count = 0;
-  for (let slot = 0; slot < frame.gpuCount; slot++) {
-    if (frame.state[slot] !== IDLE) continue;
+  for (let slot = 0; slot < state.length; slot++) {
+    if (state[slot] !== IDLE) continue;
     count++;
-    const person = frame.people[frame.person[slot]];
-    if (person) counts.set(person, (counts.get(person) ?? 0) + 1);
+    held[person[slot]]++;
   }
-  return { count, holders: [...counts].sort((a, b) => b[1] - a[1] || a[0].localeCompare(b[0])) };
-}
-
-export function isWarm(frame: Frame): boolean {
-  return frame.temperature.some((value) => value >= WARM_CELSIUS && value !== UNKNOWN_BYTE);
+  const holders: [string, number][] = [];
+  people.forEach((name, number) => {
+    if (name !== "" && held[number] > 0) holders.push([name, held[number]]);
+  });
+  return { count, holders: holders.sort((a, b) => b[1] - a[1] || natural(a[0], b[0])) };
 }
 
 /** What is broken first, what is wasted last; at most `most`. */
 export function lines(told: Told, most: number): Line[] {
-  // An exported page answers with everything, whatever is asked: so each list is looked through again.
-  const hot = told.warm.filter((gpu) => gpu.state !== "unhealthy" && gpu.flags?.some(isHot));
-  const [down, stale] = ["down", "stale"].map((state) => told.nodes.filter((node) => node.state === state));
-  const kinds = [hot, down, stale].filter((list) => list.length > 0).length + (told.idle.count > 0 ? 1 : 0);
-  const sick = told.unhealthy.filter((gpu) => gpu.state === "unhealthy").slice(0, Math.max(1, most - kinds));
+  const { hot, warned, down, stale } = told;
+  const kinds = [hot, warned, down, stale].filter((found) => found.items.length > 0).length + (told.idle.count > 0 ? 1 : 0);
+  const sick = told.unhealthy.slice(0, Math.max(1, most - kinds));
   const more = told.unhealthyCount - sick.length;
   const found = sick.map((gpu, at) =>
     gpuLine(gpu, "unhealthy", ailment(gpu), at === sick.length - 1 && more > 0 ? `+${count(more)}` : ""),
   );
-  if (hot.length > 0) {
-    const words = `${celsius(hot[0].temperature_celsius)}, ${hot[0].flags?.includes("throttled") ? "throttled" : "hot"}`;
-    found.push(gpuLine(hot[0], hot[0].state as GpuState, words, rest(hot)));
+  if (hot.items.length > 0) {
+    const [first] = hot.items;
+    const words = `${celsius(first.temperature_celsius)}, ${first.flags?.includes("throttled") ? "throttled" : "hot"}`;
+    found.push(gpuLine(first, first.state as GpuState, words, rest(hot)));
   }
-  if (down.length > 0) found.push(nodeLine(down, "down"));
-  if (stale.length > 0) found.push(nodeLine(stale, "stale"));
+  if (down.items.length > 0) found.push(nodeLine(down, "down"));
+  if (stale.items.length > 0) found.push(nodeLine(stale, "stale"));
+  if (warned.items.length > 0) {
+    const [first] = warned.items;
+    found.push(gpuLine(first, first.state as GpuState, ailment(first), rest(warned)));
+  }
   if (told.idle.count > 0) {
     found.push({
       state: "idle",
@@ -92,8 +107,7 @@ function holders({ holders }: Idle): string {
   return `: ${words.join(", ")}${holders.length > 2 ? ", …" : ""}`;
 }
 
-const isHot = (flag: string) => flag === "hot" || flag === "throttled";
-const rest = (list: unknown[]) => (list.length > 1 ? `+${count(list.length - 1)}` : "");
+const rest = ({ total }: Found<unknown>) => (total > 1 ? `+${count(total - 1)}` : "");
 
 function ailment(gpu: GpuView): string {
   if (gpu.fault) return gpu.fault;
@@ -106,8 +120,8 @@ function gpuLine(gpu: GpuView, state: GpuState, words: string, side: string): Li
   return { state, title, words, side, link: href("gpu", gpu.id), id: gpu.id };
 }
 
-function nodeLine(nodes: NodeView[], state: "down" | "stale"): Line {
-  const [first] = nodes;
+function nodeLine(nodes: Found<NodeView>, state: "down" | "stale"): Line {
+  const [first] = nodes.items;
   // The hub's words begin with the node; it stands before them here.
   const reason = first.reason.replace(`node ${first.name}: `, "");
   const words = reason || (state === "down" ? "cannot be reached" : "is silent");

@@ -1,5 +1,5 @@
 /** Is there a GPU for me, now, and where: free GPUs by model and node. */
-import type { FleetNode } from "../../../lib/fleet.svelte";
+import { type FleetNode, NO_MODEL } from "../../../lib/fleet.svelte";
 import { type Frame, type LayoutGpu } from "../../../lib/live/frame";
 import { natural } from "../../../lib/format";
 import { GPU_STATES } from "../../../lib/state";
@@ -19,37 +19,92 @@ export interface FreeModel {
   count: number;
   /** Part of a card. */
   mig: boolean;
-  /** Those with most first. */
+  /** How many nodes have some. */
+  nodes: number;
+  /** The best of them, those with most first. */
   places: Place[];
 }
 
-/** The largest cards first, parts of cards last; `mask` is 1 for the GPUs that count, null: all do. */
-export function freeModels(frame: Frame, nodes: readonly FleetNode[], mask: Uint8Array | null): FreeModel[] {
-  const models = new Map<number | null, FreeModel>();
+/** A model while its GPUs are counted. */
+interface Counted {
+  count: number;
+  /** Its first free GPU. */
+  gpu: LayoutGpu;
+  nodes: number;
+  /** The node that is counted just now, and how many it has. */
+  node: FleetNode;
+  here: number;
+  /** The best nodes, and how many they have. */
+  best: [FleetNode, number][];
+}
+
+/**
+ * The largest cards first, parts of cards last, each with its best `most` nodes.
+ * `modelOf` has the number of each slot's model; `mask` is 1 for the GPUs that count, null: all do.
+ */
+export function freeModels(
+  frame: Frame,
+  nodes: readonly FleetNode[],
+  modelOf: Uint16Array,
+  mask: Uint8Array | null,
+  most: number,
+): FreeModel[] {
+  const { state } = frame;
+  // Only counted here: a large fleet has tens of thousands of free GPUs, of which few are shown.
+  const models = new Map<number, Counted>();
+  let number = -1;
+  let of: Counted | undefined;
   for (const node of nodes) {
-    for (let slot = node.first; slot < node.first + node.count; slot++) {
-      if (frame.state[slot] !== FREE || (mask !== null && mask[slot] === 0)) continue;
-      const gpu = node.described.gpus[slot - node.first];
-      let of = models.get(gpu[2]);
+    for (let slot = node.first, end = slot + node.count; slot < end; slot++) {
+      if (state[slot] !== FREE || (mask !== null && mask[slot] === 0)) continue;
+      // Neighbours are mostly alike.
+      if (modelOf[slot] !== number) of = models.get((number = modelOf[slot]));
       if (of === undefined) {
-        const model = gpu[2] === null ? null : frame.layout.models[gpu[2]];
-        models.set(gpu[2], (of = { model, memoryBytes: gpu[3], count: 0, mig: gpu[5] !== null, places: [] }));
+        of = { count: 0, gpu: node.described.gpus[slot - node.first], nodes: 1, node, here: 0, best: [] };
+        models.set(number, of);
+      } else if (of.node !== node) {
+        rank(of, most);
+        of.node = node;
+        of.here = 0;
+        of.nodes++;
       }
       of.count++;
-      const last = of.places.at(-1);
-      if (last?.node === node) last.gpus.push(gpu);
-      else of.places.push({ node, gpus: [gpu] });
+      of.here++;
     }
   }
-  const found = [...models.values()];
-  // The order of nodes is natural already, and sorting keeps it among equals.
-  for (const of of found) of.places.sort((a, b) => b.gpus.length - a.gpus.length);
+  const placeOf = (node: FleetNode, model: number): Place => ({
+    node,
+    gpus: node.described.gpus.filter((_, at) => {
+      const slot = node.first + at;
+      return state[slot] === FREE && modelOf[slot] === model && (mask === null || mask[slot] === 1);
+    }),
+  });
+  const found = [...models].map(([model, of]): FreeModel => {
+    rank(of, most);
+    return {
+      model: model === NO_MODEL ? null : frame.layout.models[model],
+      memoryBytes: of.gpu[3],
+      count: of.count,
+      mig: of.gpu[5] !== null,
+      nodes: of.nodes,
+      places: of.best.map(([node]) => placeOf(node, model)),
+    };
+  });
   return found.sort(
     (a, b) =>
       Number(a.mig) - Number(b.mig) ||
       (b.memoryBytes ?? 0) - (a.memoryBytes ?? 0) ||
       natural(a.model ?? "", b.model ?? ""),
   );
+}
+
+/** Puts the node that was counted among the best. Nodes come in natural order, which stays among equals. */
+function rank({ best, node, here }: Counted, most: number): void {
+  if (best.length >= most && best[most - 1][1] >= here) return;
+  let at = best.length;
+  while (at > 0 && best[at - 1][1] < here) at--;
+  best.splice(at, 0, [node, here]);
+  if (best.length > most) best.pop();
 }
 
 /** `CUDA_VISIBLE_DEVICES=…` for GPUs of one node; null where CUDA has no name for one of them. */

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import type { GpuView, NodeView } from "../../../lib/api/api";
+import { modelNumbers } from "../../../lib/fleet.svelte";
 import { testFleet } from "../fleet_for_tests";
-import { idleOf, isWarm, lines } from "./attention";
+import { NONE, idleOf, lines } from "./attention";
 import { freeModels, visibleDevices } from "./free";
 import { byNode, isOn, mean, meanLine } from "./mine";
 
@@ -14,11 +15,21 @@ test("free GPUs by model: large cards first, parts of cards last, nodes with mos
     gpu2: [{ state: "free" }, { state: "free" }],
     gpu3: [{ state: "split", model: 1 }, { state: "free", model: 2, memory: 20e9, parent: "GPU-x" }],
   });
-  const found = freeModels(frame, nodes, null);
+  const found = freeModels(frame, nodes, modelNumbers(frame.layout), null, 6);
   expect(found.map((one) => [one.model, one.count])).toEqual([["H100 80G", 3], ["A100 40G", 1], ["A100 40G 3g.20gb", 1]]);
   expect(found[0].places.map((place) => [place.node.name, place.gpus.length])).toEqual([["gpu2", 2], ["gpu1", 1]]);
   const mask = Uint8Array.from([1, 0, 1, 0, 0, 1, 1]);
-  expect(freeModels(frame, nodes, mask).map((one) => one.count)).toEqual([1, 1]);
+  expect(freeModels(frame, nodes, modelNumbers(frame.layout), mask, 6).map((one) => one.count)).toEqual([1, 1]);
+  const short = freeModels(frame, nodes, modelNumbers(frame.layout), null, 1)[0];
+  expect([short.count, short.nodes, short.places.map((place) => place.node.name)]).toEqual([3, 2, ["gpu2"]]);
+});
+
+test("of many nodes with free GPUs the best are told, in natural order among equals", () => {
+  const free = (count: number) => Array.from({ length: count }, () => ({ state: "free" as const }));
+  const { frame, nodes } = testFleet({ gpu1: free(1), gpu2: free(3), gpu3: free(2), gpu4: free(3), gpu5: free(4), gpu6: free(3) });
+  const [found] = freeModels(frame, nodes, modelNumbers(frame.layout), null, 3);
+  expect(found.places.map((place) => [place.node.name, place.gpus.length])).toEqual([["gpu5", 4], ["gpu2", 3], ["gpu4", 3]]);
+  expect([found.count, found.nodes]).toEqual([16, 6]);
 });
 
 test("CUDA_VISIBLE_DEVICES as the hub's finder says it", () => {
@@ -38,25 +49,28 @@ test("what needs attention: broken, hot, down, stale, wasted, and no more than t
     undefined,
     ["", "alice", "bob"],
   );
-  expect(isWarm(frame)).toBe(true);
   const told = {
     unhealthy: [gpu({ state: "unhealthy", flags: ["ecc_uncorrected", "xid"] }), gpu({ id: "GPU-2", index: 3, state: "unhealthy", fault: "fell off the bus" })],
-    warm: [gpu({ id: "GPU-3", temperature_celsius: 91, flags: ["hot", "throttled"] }), gpu({ id: "GPU-4", temperature_celsius: 76 })],
-    nodes: [node({ state: "down", reason: "node gpu01: timed out" }), node({ name: "gpu02", display_name: "gpu02", state: "stale" })],
+    hot: { items: [gpu({ id: "GPU-3", temperature_celsius: 91, flags: ["hot", "throttled"] })], total: 1 },
+    warned: { items: [gpu({ id: "GPU-5", index: 5, state: "idle", flags: ["vanished"] })], total: 4 },
+    down: { items: [node({ state: "down", reason: "node gpu01: timed out" })], total: 300 },
+    stale: { items: [node({ name: "gpu02", display_name: "gpu02", state: "stale" })], total: 1 },
     unhealthyCount: 7,
     idle: idleOf(frame),
     longest: "3h 12m",
   };
-  const shown = lines(told, 5);
+  const shown = lines(told, 6);
   expect(shown.map((line) => [line.state, line.title, line.words, line.side])).toEqual([
     ["unhealthy", "gpu01:0", "ECC errors, XID error", "+6"],
     ["busy", "gpu01:0", "91 °C, throttled", ""],
-    ["down", "gpu01", "timed out", ""],
+    ["down", "gpu01", "timed out", "+299"],
     ["stale", "gpu02", "is silent", ""],
+    ["idle", "gpu01:5", "Process vanished", "+3"],
     ["idle", "3 GPUs", "held without work: bob 2, alice 1", "3h 12m"],
   ]);
-  expect(lines(told, 6)[1].words).toBe("fell off the bus");
-  expect(lines({ ...told, unhealthy: [], unhealthyCount: 0, warm: [], nodes: [], idle: { count: 0, holders: [] } }, 5)).toEqual([]);
+  expect(lines(told, 5).length).toBe(5);
+  expect(lines(told, 7)[1].words).toBe("fell off the bus");
+  expect(lines({ ...told, unhealthy: [], unhealthyCount: 0, hot: NONE, warned: NONE, down: NONE, stale: NONE, idle: { count: 0, holders: [] } }, 5)).toEqual([]);
 });
 
 test("mine by node, with how hard they work", () => {

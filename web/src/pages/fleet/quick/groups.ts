@@ -48,11 +48,15 @@ export function grouped(nodes: readonly FleetNode[], models: readonly string[], 
         of[node.first + at] = numberOf(gpu[2] === null ? "" : models[gpu[2]]);
       });
     } else {
-      const name = by === "group" ? node.group : by === "rack" ? node.rack : prefix(node.name);
-      of.fill(numberOf(name ?? ""), node.first, node.first + node.count);
+      of.fill(numberOf(nameOf(node, by)), node.first, node.first + node.count);
     }
   }
   return inOrder(names, of, by);
+}
+
+/** Empty: it is in none. */
+function nameOf(node: FleetNode, by: Exclude<Grouping, "model">): string {
+  return (by === "group" ? node.group : by === "rack" ? node.rack : prefix(node.name)) ?? "";
 }
 
 function inOrder(names: string[], of: Uint32Array, by: Grouping): Grouped {
@@ -80,7 +84,18 @@ export function counts(frame: Frame, { names, of }: Grouped): Record<GpuState, n
 
 /** The first way that makes some groups, and not too many. */
 export function bestGrouping(nodes: readonly FleetNode[], models: readonly string[]): Grouping {
-  const sizes = GROUPINGS.map((by) => [by, grouped(nodes, models, by).names.length] as const);
-  const good = sizes.find(([, size]) => size > 1 && size <= MOST);
-  return good?.[0] ?? "model";
+  const good = GROUPINGS.find((by) => {
+    const { size } = namesOf(nodes, models, by);
+    return size > 1 && size <= MOST;
+  });
+  return good ?? "model";
+}
+
+function namesOf(nodes: readonly FleetNode[], models: readonly string[], by: Grouping): Set<string> {
+  const found = new Set<string>();
+  for (const node of nodes) {
+    if (by !== "model") found.add(nameOf(node, by));
+    else for (const gpu of node.described.gpus) found.add(gpu[2] === null ? "" : models[gpu[2]]);
+  }
+  return found;
 }

@@ -37,13 +37,15 @@ function frameOf(): Frame {
 
 test("GPUs have keys that sort as people read", () => {
   const frame = frameOf();
-  const keys = (column: Parameters<typeof gpuKeys>[1]) => GPUS.map((_, slot) => gpuKeys(frame, column)(slot));
+  const keys = (column: Parameters<typeof gpuKeys>[1]) => [...gpuKeys(frame, column)];
   expect(keys("state")).toEqual([UNKNOWN_KEY, 0, 1, 1]);
   expect(keys("utilization")).toEqual([100, UNKNOWN_KEY, UNKNOWN_KEY, 200]);
   expect(keys("memory")).toEqual([20 * 1024, 0, 20 * 1024, 20 * 1024]);
   expect(keys("power")).toEqual([200, UNKNOWN_KEY, UNKNOWN_KEY, 350]);
   expect(keys("person")).toEqual([UNKNOWN_KEY, UNKNOWN_KEY, 1, 0]);
   expect(keys("model")).toEqual([0, 1, 1, 0]);
+  expect(keys("gpu")).toEqual([0, 0, 0, 1]);
+  expect(keys("node")).toEqual([0, 1, 2, 3]);
 });
 
 test("a node sums up its cards, and counts what can be had", () => {
@@ -60,7 +62,7 @@ test("a node sums up its cards, and counts what can be had", () => {
 
 test("nodes have keys, and what is unknown comes last", () => {
   const frame = frameOf();
-  const keys = (column: Parameters<typeof nodeKeys>[2]) => [0, 1].map(nodeKeys(frame, nodeFigures(frame), column));
+  const keys = (column: Parameters<typeof nodeKeys>[2]) => [...nodeKeys(frame, nodeFigures(frame), column)];
   expect(keys("power")).toEqual([550, UNKNOWN_KEY]);
   expect(keys("person")).toEqual([1, UNKNOWN_KEY]);
   expect(keys("state")).toEqual([1, 0]);

@@ -9,41 +9,52 @@ import { UNKNOWN_KEY, ranks } from "./order";
 const MIB = 2 ** 20;
 
 /** By slot. */
-export function gpuKeys(frame: Frame, column: ColumnKey): (slot: number) => number {
-  const byte = (plane: Uint8Array) => (slot: number) => (plane[slot] === UNKNOWN_BYTE ? UNKNOWN_KEY : plane[slot]);
-  if (column === "node") return (slot) => slot;
-  if (column === "utilization") return byte(frame.utilization);
-  if (column === "temperature") return byte(frame.temperature);
-  if (column === "power") return (slot) => (frame.power[slot] === UNKNOWN_WORD ? UNKNOWN_KEY : frame.power[slot]);
+export function gpuKeys(frame: Frame, column: ColumnKey): Uint32Array {
+  if (column === "utilization") return known(frame.utilization, UNKNOWN_BYTE);
+  if (column === "temperature") return known(frame.temperature, UNKNOWN_BYTE);
+  if (column === "power") return known(frame.power, UNKNOWN_WORD);
   if (column === "state") {
-    const rank = GPU_STATES.map((state) => SHOWN_STATES.indexOf(state));
-    return (slot) => (frame.state[slot] === NOT_COUNTED ? UNKNOWN_KEY : rank[frame.state[slot]]);
+    const rank = new Uint32Array(NOT_COUNTED + 1).fill(UNKNOWN_KEY);
+    GPU_STATES.forEach((state, number) => (rank[number] = SHOWN_STATES.indexOf(state)));
+    return ranked(frame.state, rank);
   }
-  if (column === "person") {
-    const rank = ranks(frame.people, natural);
-    return (slot) => rank[frame.person[slot]];
+  if (column === "person") return ranked(frame.person, ranks(frame.people, natural));
+  const keys = new Uint32Array(frame.gpuCount);
+  if (column === "node") return keys.map((_, slot) => slot);
+  const models = column === "model" ? ranks(frame.layout.models, natural) : null;
+  let slot = 0;
+  for (const node of frame.layout.nodes) {
+    for (const [, index, model, total] of node.gpus) {
+      const used = frame.memory[slot];
+      let key: number | null;
+      if (column === "gpu") key = index;
+      else if (models !== null) key = model === null ? null : models[model];
+      else key = total === null || used === UNKNOWN_BYTE ? null : Math.round((total / MIB) * (used / 200));
+      keys[slot++] = key ?? UNKNOWN_KEY;
+    }
   }
-  const described = frame.layout.nodes.flatMap((node) => node.gpus);
-  if (column === "gpu") return (slot) => described[slot][1] ?? UNKNOWN_KEY;
-  if (column === "memory") {
-    return (slot) => {
-      const total = described[slot][3];
-      return total === null || frame.memory[slot] === UNKNOWN_BYTE
-        ? UNKNOWN_KEY
-        : Math.round((total / MIB) * (frame.memory[slot] / 200));
-    };
-  }
-  const rank = ranks(frame.layout.models, natural);
-  return (slot) => (described[slot][2] === null ? UNKNOWN_KEY : rank[described[slot][2]!]);
+  return keys;
+}
+
+function known(plane: Uint8Array | Uint16Array, unknown: number): Uint32Array {
+  const keys = new Uint32Array(plane.length);
+  for (let slot = 0; slot < keys.length; slot++) keys[slot] = plane[slot] === unknown ? UNKNOWN_KEY : plane[slot];
+  return keys;
+}
+
+function ranked(plane: Uint8Array | Uint16Array, rank: Uint32Array): Uint32Array {
+  const keys = new Uint32Array(plane.length);
+  for (let slot = 0; slot < keys.length; slot++) keys[slot] = rank[plane[slot]];
+  return keys;
 }
 
 /** By the number of the node. */
-export function nodeKeys(frame: Frame, figures: NodeFigures, column: ColumnKey): (place: number) => number {
-  const whole = (plane: Float64Array, times: number) => (place: number) =>
-    Number.isNaN(plane[place]) ? UNKNOWN_KEY : Math.round(plane[place] * times);
-  if (column === "node") return (place) => place;
-  if (column === "gpu") return (place) => figures.gpus[place];
-  if (column === "state") return (place) => figures.free[place];
+export function nodeKeys(frame: Frame, figures: NodeFigures, column: ColumnKey): Uint32Array {
+  const whole = (plane: Float64Array, times: number) =>
+    Uint32Array.from(plane, (value) => (Number.isNaN(value) ? UNKNOWN_KEY : Math.round(value * times)));
+  if (column === "node") return figures.gpus.map((_, place) => place);
+  if (column === "gpu") return figures.gpus;
+  if (column === "state") return figures.free;
   if (column === "utilization") return whole(figures.utilization, 10_000);
   if (column === "memory") return whole(figures.memoryUsed, 1 / MIB);
   if (column === "temperature") return whole(figures.temperature, 1);
@@ -51,5 +62,5 @@ export function nodeKeys(frame: Frame, figures: NodeFigures, column: ColumnKey):
   const names = column === "person" ? frame.people : frame.layout.models;
   const rank = ranks(names, natural);
   const first = column === "person" ? figures.person : figures.model;
-  return (place) => (first[place] < 0 ? UNKNOWN_KEY : rank[first[place]]);
+  return Uint32Array.from(first, (number) => (number < 0 ? UNKNOWN_KEY : rank[number]));
 }

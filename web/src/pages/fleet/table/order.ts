@@ -2,29 +2,48 @@
 
 /** Comes last, whichever way one sorts. */
 export const UNKNOWN_KEY = 0xffffffff;
-const HALF = 0x10000;
+const BITS = 16;
+const DIGITS = 1 << BITS;
 
-/** The rows by ascending or descending key (0 to 2^32 - 2); rows with the same key stay as they were. */
-export function sorted(rows: Uint32Array, key: (row: number) => number, descending: boolean): Uint32Array {
-  const keys = new Uint32Array(rows.length);
+/** The rows by ascending or descending key (0 to 2^32 - 2, by row); rows with the same key stay as they were. */
+export function sorted(rows: Uint32Array, keys: Uint32Array, descending: boolean): Uint32Array {
+  let most = 0;
   for (let at = 0; at < rows.length; at++) {
-    const value = key(rows[at]);
-    keys[at] = value === UNKNOWN_KEY || !descending ? value : UNKNOWN_KEY - 1 - value;
+    const key = keys[rows[at]];
+    if (key !== UNKNOWN_KEY && key > most) most = key;
   }
+  const last = most + 1;
+  const own = new Uint32Array(rows.length);
   let order = new Uint32Array(rows.length);
-  for (let at = 0; at < order.length; at++) order[at] = at;
-  order = byDigit(order, keys, 0);
-  order = byDigit(order, keys, 16);
-  return order.map((at) => rows[at]);
+  for (let at = 0; at < rows.length; at++) {
+    const key = keys[rows[at]];
+    own[at] = key === UNKNOWN_KEY ? last : descending ? most - key : key;
+    order[at] = at;
+  }
+  // Most figures are small: one pass is enough for them.
+  for (let shift = 0; shift < 32 && (shift === 0 || last >>> shift > 0); shift += BITS) {
+    order = byDigit(order, own, shift, Math.min(DIGITS, (last >>> shift) + 1));
+  }
+  const found = new Uint32Array(rows.length);
+  for (let at = 0; at < rows.length; at++) found[at] = rows[order[at]];
+  return found;
 }
 
-/** One pass of a radix sort: by 16 bits of the keys. */
-function byDigit(order: Uint32Array<ArrayBuffer>, keys: Uint32Array, shift: number): Uint32Array<ArrayBuffer> {
-  const starts = new Uint32Array(HALF + 1);
-  for (const key of keys) starts[((key >>> shift) & (HALF - 1)) + 1]++;
-  for (let digit = 0; digit < HALF; digit++) starts[digit + 1] += starts[digit];
+/** One pass of a radix sort: by 16 bits of the keys, of which there are so many values. */
+function byDigit(
+  order: Uint32Array<ArrayBuffer>,
+  keys: Uint32Array,
+  shift: number,
+  digits: number,
+): Uint32Array<ArrayBuffer> {
+  const starts = new Uint32Array(digits + 1);
+  for (let at = 0; at < keys.length; at++) starts[((keys[at] >>> shift) & (DIGITS - 1)) + 1]++;
+  for (let digit = 0; digit < digits; digit++) starts[digit + 1] += starts[digit];
   const next = new Uint32Array(order.length);
-  for (const at of order) next[starts[(keys[at] >>> shift) & (HALF - 1)]++] = at;
+  for (let at = 0; at < order.length; at++) {
+    const row = order[at];
+    next[starts[(keys[row] >>> shift) & (DIGITS - 1)]++] = row;
+  }
   return next;
 }
 

@@ -25,8 +25,14 @@ function rowsOf(frame: Frame, kind: Kind, sort: Sort): Uint32Array {
   }
   const rows = found.subarray(0, count);
   if (sort.key === "node" && !sort.descending) return rows;
-  const key = kind === "gpus" ? gpuKeys(frame, sort.key) : nodeKeys(frame, nodeFigures(frame), sort.key);
-  return sorted(rows, key, sort.descending);
+  const keys = kind === "gpus" ? gpuKeys(frame, sort.key) : nodeKeys(frame, nodeFigures(frame), sort.key);
+  return sorted(rows, keys, sort.descending);
+}
+
+function same(one: Uint32Array, other: Uint32Array): boolean {
+  if (one.length !== other.length) return false;
+  for (let at = 0; at < one.length; at++) if (one[at] !== other[at]) return false;
+  return true;
 }
 
 /**
@@ -43,7 +49,9 @@ export class Rows {
       if (frame === null || frame.layout !== fleet.layout) return this.#kept?.rows ?? new Uint32Array();
       const of = JSON.stringify([kind(), sort(), selection.text]);
       if (held() && this.#kept?.of === of && this.#kept.layout === frame.layout) return this.#kept.rows;
-      const rows = rowsOf(frame, kind(), sort());
+      const next = rowsOf(frame, kind(), sort());
+      // The same object while they are the same, or every row would be looked at each second.
+      const rows = this.#kept !== null && same(next, this.#kept.rows) ? this.#kept.rows : next;
       this.#kept = { rows, of, layout: frame.layout };
       return rows;
     });
