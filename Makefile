@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help run demo install web dist test lint format bench clean
+.PHONY: help run demo install web dist test lint format audit bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 18
@@ -37,6 +37,9 @@ format: $(VENV)/.lint-tools ## put the code into the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+audit: $(VENV)/.installed ## look for known holes in all dependencies; needs the Internet, and fails where something was not audited
+	@$(BIN)/python -m scripts.audit
+
 bench: packages web $(VENV)/.test-tools .venv-peers/.installed ## run the benchmarks (docs/benchmarks.md has the results)
 	$(BIN)/python -m bench.probe
 	$(BIN)/python -m bench.fleet
@@ -45,7 +48,7 @@ bench: packages web $(VENV)/.test-tools .venv-peers/.installed ## run the benchm
 	$(BIN)/python -m bench.page
 
 clean: ## remove everything that was made
-	rm -rf .venv .venv-peers build dist web/node_modules src/gpulse/api/static/web src/gpulse/api/static/export .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv .venv-peers .venv-audit build dist web/node_modules src/gpulse/api/static/web src/gpulse/api/static/export .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 .PHONY: packages
 packages:

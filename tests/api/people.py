@@ -14,7 +14,7 @@ from gpulse.auth.directory import Directory
 from gpulse.auth.passwords import Passwords
 from gpulse.auth.roles import ROLES
 from gpulse.config import Access as AccessSettings
-from gpulse.config import Config
+from gpulse.config import Config, Privacy
 from gpulse.store import Records
 
 PASSWORD = "correct horse battery staple"  # noqa: S105 - of accounts that tests make
@@ -33,8 +33,9 @@ def _directory() -> Directory:
 
 
 def open_access() -> Access:
-    """Everybody may read, and nobody has an account."""
-    return Access(Config(access=AccessSettings(hosts=HOSTS)), _directory(), Vouching(None, None), anonymous=True)
+    """Everybody may read, and sees everything of everybody; nobody has an account."""
+    settings = Config(access=AccessSettings(hosts=HOSTS), privacy=Privacy(others="full"))
+    return Access(settings, _directory(), Vouching(None, None), anonymous=True)
 
 
 class People(NamedTuple):

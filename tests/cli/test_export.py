@@ -28,7 +28,7 @@ from gpulse.export.site import Moment, Site, script
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.places import Place
 from tests.api.fleets import HOSTILE, card, process, small, snapshot
-from tests.api.people import open_access
+from tests.api.people import make_people, open_access
 from tests.api.serving import served
 from tests.chromium import dom_of
 from tests.cli.hub import GPULSE, FakeHub, env, listing, node
@@ -129,7 +129,7 @@ def test_everything_is_in_it(site: Path):
     assert (data["summary"]["nodes"], data["summary"]["gpus"]) == (4, 6)
     assert [one["name"] for one in data["nodes"]] == ["gpu1", "gpu2", "gpu3", "gpu10"]
     assert data["nodes"][0]["host"]["cpu_threads"] == 64
-    assert data["nodes"][0]["processes"][0]["command"] == "python train.py"
+    assert data["nodes"][0]["processes"][0]["command"] == "python"
     assert [one["person"] for one in data["people"]] == ["alice"]
     assert data["logs"]["gpu3"][0]["message"] == "connection refused"
     assert (data["history"]["step_seconds"], len(data["history"]["gpus"])) == (10, 6)
@@ -140,6 +140,35 @@ def test_everything_is_in_it(site: Path):
         assert (site / address).is_file(), address
 
 
+@pytest.mark.parametrize(
+    ("options", "seen"),
+    [
+        ((), {"alice"}),
+        (("--sight", "names"), {"alice"}),
+        (("--sight", "anonymous"), set()),
+        (("--sight", "full"), {"alice", "train.py"}),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_readers_see_of_people(site: Path, options: tuple[str, ...], seen: set[str]):
+    """Whoever exports, here somebody who sees everything: the site is for others."""
+    with served(create_app(small(), access=open_access())) as port:
+        done(site, "--hub", f"http://127.0.0.1:{port}", *options)
+    written = b"".join(path.read_bytes() for path in site.rglob("*") if path.is_file()).decode()
+    assert {word for word in ("alice", "train.py") if word in written} == seen
+    assert ("somebody" in written) == ("alice" not in seen)
+
+
+def test_no_more_is_written_than_who_exports_sees(site: Path, tmp_path: Path):
+    people = make_people(tmp_path)
+    try:
+        with served(create_app(small(), access=people.access(anonymous=True))) as port:
+            done(site, "--hub", f"http://127.0.0.1:{port}", "--sight", "full")
+    finally:
+        people.records.close()
+    assert data_of(site)["nodes"][0]["processes"][0]["command"] == "python"
+
+
 def test_the_last_minutes_of_every_node_whatever_its_name(site: Path):
     fleet = Fleet()
     names = ["a[1-3]", "b c", *(f"gpu{number}" for number in range(105))]
@@ -147,7 +176,7 @@ def test_the_last_minutes_of_every_node_whatever_its_name(site: Path):
         fleet.place(Place(name=name))
         fleet.line(name, snapshot(name, [card(f"GPU-{name}", 0)]))
     fleet.tick()
-    with served(create_app(fleet)) as port:
+    with served(create_app(fleet, access=open_access())) as port:
         done(site, "--hub", f"http://127.0.0.1:{port}")
     data = data_of(site)
     assert sorted(gpu["node"] for gpu in data["history"]["gpus"]) == sorted(names)
@@ -403,8 +432,8 @@ def test_exit_codes_for_cron(hub: FakeHub, site: Path, tmp_path: Path):
 
 def test_the_data_are_one_expression():
     raw = msgspec.Raw
-    moment = Moment("t", 1.23456, raw(b'{"nodes":0}'), [raw(b'{"name":"\xe2\x80\xa8<"}')], [], None, {})
+    moment = Moment("t", 1.23456, raw(b'{"nodes":0}'), [raw(b'{"name":"\xe2\x80\xa8<"}')], [], 0, None, {})
     assert script(moment, None) == (
         b'window.gpulseExport = {"title":"t","made":1.235,"logo":null,"custom_css":false,'
-        b'"summary":{"nodes":0},"people":[],"nodes":[{"name":"\\u2028\\u003c"}],"history":null,"logs":{}};\n'
+        b'"summary":{"nodes":0},"people":[],"others":0,"nodes":[{"name":"\\u2028\\u003c"}],"history":null,"logs":{}};\n'
     )

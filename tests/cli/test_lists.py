@@ -74,6 +74,23 @@ def test_who(cluster):
     ]
 
 
+def test_who_tells_how_many_have_no_name(hub):
+    words = "on GPUs, whose names you do not see"
+    hub.answers["/users"] = listing() | {"others": 3}
+    assert gpulse("who", hub=hub.url).stdout == f"3 other people {words}\n"
+    ann = {"person": "ann", "gpus": 1, "busy_gpus": 1, "memory_bytes": 0, "processes": 1, "nodes": ["gpu1"]}
+
+    def page(query):
+        return {"items": [ann], "total": 2, "next": None if "offset" in query else 1, "others": 1}
+
+    hub.answers["/users"] = page
+    assert gpulse("who", hub=hub.url).stdout.splitlines()[-2:] == [
+        "2 people · 0.0 GiB · 2 processes",
+        f"1 other person {words}",
+    ]
+    assert json.loads(gpulse("who", "--json", hub=hub.url).stdout)["others"] == 1
+
+
 @pytest.mark.parametrize("command", ["nodes", "gpus"])
 def test_json_is_the_apis_own(cluster, command):
     body = b'{"items": [],\n "total":0,"next":null, "more":[1.50]}'

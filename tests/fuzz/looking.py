@@ -16,6 +16,7 @@ from gpulse.fleet.filter import parse
 from gpulse.fleet.fleet import BadLine, Fleet
 from gpulse.fleet.frames import Frames
 from gpulse.fleet.places import Place
+from gpulse.fleet.sight import Sight
 from tests.api.people import open_access
 from tests.fleet.lines import gpu, process, snapshot
 
@@ -23,7 +24,8 @@ BASE = snapshot(gpu(0), gpu(1), processes=[process(7, "GPU-0"), process(8, "GPU-
 OTHER = BASE.replace(b"GPU-", b"GPU-y")
 # One for all: to make one takes longer than to look.
 _loop = asyncio.new_event_loop()
-FILTER = parse('-user:bob util>=0 mem>1G "h100" node:x -flag:vanished,throttled')
+SIGHT = Sight("names", frozenset({"alice"}))
+FILTER = parse('-user:bob util>=0 mem>1G "h100" node:x -flag:vanished,throttled', sight=SIGHT)
 
 
 class Looking:
@@ -38,7 +40,7 @@ class Looking:
         self.fleet.line("y", OTHER)
         self._frames = Frames(self.fleet)
         self._hub = Hub(self.fleet, "test", list, open_access())
-        self._json = JsonSource(self._hub, FILTER, "text", 100)
+        self._json = JsonSource(self._hub, FILTER, "text", 100, SIGHT)
 
     def take(self, line: bytes) -> bool:
         """Whether the line was taken; whatever it is, nothing but BadLine may come of it, with words."""
@@ -78,10 +80,11 @@ class Looking:
         assert max(map(len, ids)) < 300
 
     async def _look_later(self) -> None:
-        async for node, gpus in matching(self.fleet, *await select(self.fleet, FILTER)):
+        async for node, gpus in matching(self.fleet, *await select(self.fleet, FILTER), SIGHT):
             msgspec.json.encode((node, gpus))
-        await get_status(self._hub, None, {})
-        await get_metrics(self._hub, MetricsQuery(), {}, Incoming(headers={}, media=TEXT, who=NOBODY, sight=NOTHING))
+        incoming = Incoming(headers={}, media=TEXT, who=NOBODY, sight=NOTHING)
+        await get_status(self._hub, None, {}, incoming)
+        await get_metrics(self._hub, MetricsQuery(), {}, incoming)
         await self._json.step()
         msgspec.json.decode(self._json.full())
         msgspec.json.decode(self._json.delta() or "null")

@@ -62,7 +62,9 @@ def _long() -> bytes:
 @contextmanager
 def awkward_site(folder: Path) -> Iterator[Site]:
     """Besides the long one: a node without GPUs, one that is silent, one where nobody listens (port 1)."""
-    (folder / "gpulse.toml").write_text('[[nodes]]\nhosts = ["down1"]\ntransport = "ssh"\nport = 1\n')
+    # Long commands are to be seen, too.
+    settings = '[privacy]\nothers = "full"\n[[nodes]]\nhosts = ["down1"]\ntransport = "ssh"\nport = 1\n'
+    (folder / "gpulse.toml").write_text(settings)
     (folder / ".ssh").mkdir()
     (folder / ".ssh" / "config").write_text("Host down1\n  HostName 127.0.0.1\n")
     old = [_busy("GPU-old", 0), card("GPU-old-free", 1)]

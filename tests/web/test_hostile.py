@@ -26,7 +26,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder: Path = tmp_path_factory.mktemp("site")
     name = json.dumps(hostile("display"))
     group = json.dumps(hostile("group"))
+    # All that nodes send gets as far as the page.
     (folder / "gpulse.toml").write_text(
+        '[privacy]\nothers = "full"\n'
         f'[[nodes]]\nhosts = ["gpu1"]\ntransport = "push"\ndisplay_name = {name}\ngroup = {group}\n'
     )
     probe = {"version": hostile("version"), "python": "3.11", "interval_seconds": 600.0, "gpu_source": "nvml"}

@@ -30,7 +30,9 @@ def node_of(name: str, model: str, users: dict[int, str]) -> bytes:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """gpu1 and gpu2 stay as they are; gpu3 cannot be reached: nobody listens on port 1."""
     folder = tmp_path_factory.mktemp("site")
-    (folder / "gpulse.toml").write_text('[[nodes]]\nhosts = ["gpu3"]\ntransport = "ssh"\nport = 1\n')
+    # Who looks here is not signed in, and shall see commands.
+    settings = '[privacy]\nothers = "full"\n[[nodes]]\nhosts = ["gpu3"]\ntransport = "ssh"\nport = 1\n'
+    (folder / "gpulse.toml").write_text(settings)
     (folder / ".ssh").mkdir()
     (folder / ".ssh" / "config").write_text("Host gpu3\n  HostName 127.0.0.1\n")
     sent = {

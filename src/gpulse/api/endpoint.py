@@ -142,7 +142,7 @@ class Endpoint:
             response.status_code = self.status
             return response
         # What is kept for others must not know who asked.
-        caller = Caller(NOBODY, caller.sight if self.of_people else NOTHING)
+        caller = Caller(NOBODY, hub.fleet.narrowed(caller.sight) if self.of_people else NOTHING)
         seen = caller.sight.key() if self.of_people else ""
         me = getattr(query, "me", "")
         key = f"{self.name}?{media}?{seen}?{me}?{request.url.path}?{request.url.query}"

@@ -7,6 +7,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import UNSET, Meta, UnsetType
 
+from gpulse.api.bodies import Incoming
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
 from gpulse.api.queries import Filtered
@@ -35,7 +36,7 @@ class FreeQuery(Filtered, frozen=True, kw_only=True):
     same_node: Annotated[bool, Meta(description="All on one node.")] = False
 
 
-async def find_free(hub: Hub, query: FreeQuery, path: Mapping[str, str]) -> Answer:
+async def find_free(hub: Hub, query: FreeQuery, path: Mapping[str, str], incoming: Incoming) -> Answer:
     del path
     wish = Wish(
         n=query.n,
@@ -43,19 +44,20 @@ async def find_free(hub: Hub, query: FreeQuery, path: Mapping[str, str]) -> Answ
         model=query.model if isinstance(query.model, str) else None,
         same_node=query.same_node,
     )
-    filter_ = query.filter()
+    filter_ = query.filter(incoming.sight)
     fitting = filter_._replace(terms=[*filter_.terms, *fits_wish(wish.model, wish.memory_bytes)])
     roster, rows = await select(hub.fleet, fitting)
     wanted: set[str] = set()
     gpus: list[GpuView] = []
-    async for node, found in matching(hub.fleet, roster, shortlist(hub.fleet, roster, rows, wish)):
+    few = shortlist(hub.fleet, roster, rows, wish)
+    async for node, found in matching(hub.fleet, roster, few, incoming.sight):
         wanted.update(gpu.id for gpu in found)
         gpus += node.gpus
     return find(gpus, wish, wanted, int(np.count_nonzero(roster.has_gpu)))
 
 
-async def find_free_text(hub: Hub, query: FreeQuery, path: Mapping[str, str]) -> str:
-    answer = await find_free(hub, query, path)
+async def find_free_text(hub: Hub, query: FreeQuery, path: Mapping[str, str], incoming: Incoming) -> str:
+    answer = await find_free(hub, query, path, incoming)
     if not answer.found:
         # curl -f then fails, and a script can tell.
         raise RequestError(404, "not_enough", _printable(answer.explanation))
@@ -90,6 +92,7 @@ ENDPOINTS = (
         handle=find_free,
         may="read",
         query=FreeQuery,
+        of_people=True,
         errors=(400, 406, 422),
     ),
     Endpoint(
@@ -100,6 +103,7 @@ ENDPOINTS = (
         handle=find_free_text,
         may="read",
         query=FreeQuery,
+        of_people=True,
         errors=(400, 404, 406, 422),
         media="text/plain",
     ),

@@ -6,8 +6,10 @@ from datetime import datetime
 
 import msgspec
 
+from gpulse.api.bodies import Incoming
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
+from gpulse.api.queries import OfPeople
 from gpulse.api.selection import each_node
 from gpulse.fleet.views import GpuView, NodeView, ProcessView
 
@@ -59,11 +61,14 @@ class ClusterStatus(msgspec.Struct, kw_only=True):
     nodes: list[NodeStatus] = msgspec.field(name="Nodes")
 
 
-async def get_status(hub: Hub, query: object, path: Mapping[str, str]) -> dict[str, list[msgspec.Raw]]:
+async def get_status(
+    hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming
+) -> dict[str, list[msgspec.Raw]]:
     del query, path
     encode = msgspec.json.Encoder().encode
     # A node at a time, so that a large fleet does not keep the loop at the end.
-    return {"Nodes": [msgspec.Raw(encode(_node(node))) async for node in each_node(hub.fleet, hub.fleet.names(), True)]}
+    nodes = each_node(hub.fleet, hub.fleet.names(), incoming.sight, True)
+    return {"Nodes": [msgspec.Raw(encode(_node(node))) async for node in nodes]}
 
 
 def _node(node: NodeView) -> NodeStatus:
@@ -136,6 +141,8 @@ ENDPOINTS = (
         answer=ClusterStatus,
         handle=get_status,
         may="read",
+        query=OfPeople,
+        of_people=True,
         method="POST",
         body=StatusRequest,
         same_for_all=True,

@@ -8,10 +8,11 @@ import numpy as np
 from msgspec import UNSET, Meta, UnsetType
 from numpy.typing import NDArray
 
+from gpulse.api.bodies import Incoming
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
 from gpulse.api.nodes import next_offset
-from gpulse.api.queries import Paged
+from gpulse.api.queries import OfPeople, Paged
 from gpulse.api.selection import encoded_gpus, select
 from gpulse.errors import RequestError
 from gpulse.fleet.figure_terms import free_memory
@@ -54,12 +55,12 @@ class GpuPage(msgspec.Struct, kw_only=True):
     next: int | None
 
 
-async def list_gpus(hub: Hub, query: GpusQuery, path: Mapping[str, str]) -> dict[str, object]:
+async def list_gpus(hub: Hub, query: GpusQuery, path: Mapping[str, str], incoming: Incoming) -> dict[str, object]:
     del path
-    roster, found = await select(hub.fleet, query.filter())
+    roster, found = await select(hub.fleet, query.filter(incoming.sight))
     rows = _sorted(hub.fleet, roster, _wanted(hub.fleet, query, roster, found), query.sort)
     first, last = query.offset, query.offset + query.limit
-    items = await encoded_gpus(hub.fleet, roster, rows[first:last])
+    items = await encoded_gpus(hub.fleet, roster, rows[first:last], incoming.sight)
     return {"items": items, "total": len(rows), "next": next_offset(first, query.limit, len(rows))}
 
 
@@ -92,10 +93,10 @@ def _figure(fleet: Fleet, key: str) -> NDArray[np.float64]:
     return gpus.hot[_HOT[key]].astype(np.float64)
 
 
-async def get_gpu(hub: Hub, query: object, path: Mapping[str, str]) -> GpuView:
+async def get_gpu(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> GpuView:
     del query
     name = hub.fleet.node_of_gpu(path["id"])
-    for gpu in hub.fleet.gpus_of(name) if name is not None else ():
+    for gpu in hub.fleet.gpus_of(name, incoming.sight) if name is not None else ():
         if gpu.id == path["id"]:
             return gpu
     raise unknown_gpu(path["id"])
@@ -114,6 +115,7 @@ ENDPOINTS = (
         handle=list_gpus,
         may="read",
         query=GpusQuery,
+        of_people=True,
         errors=(400, 406, 422),
     ),
     Endpoint(
@@ -123,6 +125,8 @@ ENDPOINTS = (
         answer=GpuView,
         handle=get_gpu,
         may="read",
+        query=OfPeople,
+        of_people=True,
         path_parameters={"id": "The GPU's id: its UUID, or node/index where it has told none."},
         errors=(400, 404, 406),
     ),

@@ -9,14 +9,17 @@ from gpulse.errors import RequestError
 
 MOST_HEAD_BYTES = 1 << 16
 HEAD_SECONDS = 30.0
+# Of a body that nobody has asked for: so much may still come after the answer, then the connection ends.
+MOST_UNASKED_BYTES = 1 << 20
 
 
 class HttpProtocol(HttpToolsProtocol):
-    """uvicorn's own, which would wait for the end of a head for ever, and keep all of it."""
+    """uvicorn's own, which would wait for the end of a head for ever, and keep all of it; and hear any body to its end."""
 
     _in_head = False
     _head_bytes = 0
     _head_timer: asyncio.TimerHandle | None = None
+    _unasked_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
         super().connection_made(transport)
@@ -45,9 +48,18 @@ class HttpProtocol(HttpToolsProtocol):
         self._end_head()
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
+        # Of a request that is to become a WebSocket there is none.
+        if self.cycle is not None and self.cycle.response_complete:
+            self._unasked_bytes += len(body)
+            if self._unasked_bytes > MOST_UNASKED_BYTES:
+                self.transport.close()
+
     def _begin_head(self) -> None:
         self._in_head = True
         self._head_bytes = 0
+        self._unasked_bytes = 0
         self._head_timer = self.loop.call_later(HEAD_SECONDS, self._too_slow)
 
     def _end_head(self) -> None:

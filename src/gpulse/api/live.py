@@ -1,14 +1,13 @@
 """The live stream: one frame a tick for everybody who watches, over WebSocket.
 
-Frames are made once for all listeners of the same kind. Who is too slow for a frame does not get it later: the next
-that fits is a full one, so that no listener ever waits in memory.
+Frames are made once for all listeners of the same kind.
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from msgspec import Meta
@@ -16,20 +15,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
+from gpulse.api.access import NOTHING
 from gpulse.api.errors import error_response
 from gpulse.api.hub import Hub
+from gpulse.api.live_binary import BinarySource
 from gpulse.api.live_json import JsonSource
+from gpulse.api.live_stream import Listener, Source, Stream
 from gpulse.api.queries import Filtered, as_person, read_query
 from gpulse.api.rules import May, permit
 from gpulse.auth.identity import Identity
 from gpulse.errors import RequestError
-from gpulse.fleet.frames import Frames
-from gpulse.fleet.sight import Sight
+from gpulse.fleet.sight import FULL, Sight
 
 # How soon after a tick its frame goes out, at most.
 _POLL_SECONDS = 0.05
-# A stream that takes long to make comes less often: it gets at most this share of the loop.
-_LARGEST_SHARE = 0.2
 # How soon somebody who was signed out sees nothing any more, at most.
 _LOOK_SECONDS = 0.25
 _GOODBYE_SECONDS = 1.0
@@ -47,84 +46,7 @@ class LiveQuery(Filtered, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=1000, description="JSON: how many nodes to tell of at most.")] = 1000
 
 
-class Source(Protocol):
-    """Makes the frames of one stream.
-
-    `step` takes the figures of the tick that was; `full` and `delta` then tell of that tick until the next step.
-    `delta` is None where only a full frame will do.
-    """
-
-    async def step(self) -> None: ...
-    def full(self) -> str | bytes: ...
-    def delta(self) -> str | bytes | None: ...
-
-
-class BinarySource:
-    """Columnar frames of the whole fleet."""
-
-    def __init__(self, hub: Hub):
-        self._frames = Frames(hub.fleet)
-
-    async def step(self) -> None:
-        self._frames.step(time.time())
-
-    def full(self) -> bytes:
-        return self._frames.full()
-
-    def delta(self) -> bytes | None:
-        return self._frames.delta()
-
-
-class Listener:
-    """Somebody who watches: at most one frame waits here."""
-
-    def __init__(self) -> None:
-        self._frame: str | bytes | None = None
-        self._ready = asyncio.Event()
-        self._sending = False
-        # Whether it has got every frame so far, so that a delta builds on what it has.
-        self._follows = False
-
-    def offer(self, source: Source) -> None:
-        if self._sending or self._frame is not None:
-            self._frame = None
-            self._ready.clear()
-            self._follows = False
-            return
-        delta = source.delta() if self._follows else None
-        self._frame = source.full() if delta is None else delta
-        self._follows = True
-        self._ready.set()
-
-    async def feed(self, send: Callable[[str | bytes], Awaitable[None]]) -> None:
-        """Send what is offered, until the listener goes."""
-        while True:
-            await self._ready.wait()
-            self._ready.clear()
-            frame, self._frame = self._frame, None
-            if frame is not None:
-                self._sending = True
-                await send(frame)
-                self._sending = False
-
-
-class Stream:
-    """A source with those who watch it."""
-
-    def __init__(self, source: Source):
-        self.source = source
-        self.listeners: set[Listener] = set()
-        self.generation = -1
-        self.not_before = 0.0
-
-    async def publish(self, generation: int) -> None:
-        started = time.monotonic()
-        await self.source.step()
-        self.generation = generation
-        for listener in tuple(self.listeners):
-            listener.offer(self.source)
-        ended = time.monotonic()
-        self.not_before = ended + (ended - started) * (1 / _LARGEST_SHARE - 1)
+_BINARY = LiveQuery(format="binary")
 
 
 class Live:
@@ -135,11 +57,11 @@ class Live:
         self._most_listeners = most_listeners
         self._most_streams = most_streams
         self._origins = frozenset(origin.lower() for origin in origins)
-        # By what is asked for, and of JSON, which tells of people, also by what is seen of them.
-        self._streams: dict[tuple[LiveQuery, Sight] | None, Stream] = {}
+        # By what is asked for, and what is seen of people.
+        self._streams: dict[tuple[LiveQuery, Sight], Stream] = {}
         self._publisher: asyncio.Task[None] | None = None
-        # Kept when nobody watches: nodes keep their part of the layout, numbered for this one maker of frames.
-        self._binary = BinarySource(hub)
+        # Kept when nobody watches, as nodes keep their part of the layout.
+        self._binary = {FULL: BinarySource(hub), NOTHING: BinarySource(hub, nameless=True)}
 
     @property
     def listeners(self) -> int:
@@ -160,12 +82,13 @@ class Live:
         await websocket.accept()
         try:
             query = as_person(read_query(LiveQuery, websocket.query_params), caller.who.name)
-            stream = self._join(query, caller.sight)
+            sight = caller.lowered(query.sight).sight
+            stream = self._join(query, sight)
         except RequestError as error:
             code = TRY_AGAIN_LATER if error.status == 503 else POLICY_VIOLATION
             await websocket.close(code, _reason(error))
             return
-        listener = Listener()
+        listener = Listener(self._beside(query, sight))
         stream.listeners.add(listener)
         if stream.generation >= 0:
             listener.offer(stream.source)
@@ -196,7 +119,7 @@ class Live:
         try:
             caller = await self._hub.access.caller(request)
             permit(MAY, caller.who, changes=False)
-            as_person(read_query(LiveQuery, request.query_params), caller.who.name).filter()
+            as_person(read_query(LiveQuery, request.query_params), caller.who.name).filter(caller.sight)
         except RequestError as refused:
             error, headers = refused, {}
         response = error_response(error, headers=headers)
@@ -219,16 +142,31 @@ class Live:
             raise RequestError(503, "too_many_listeners", message)
         if query.format == "binary" and (query.q or query.me):
             raise RequestError(400, "bad_parameter", "a binary stream takes no filter; leave q out or take format=json")
-        key = None if query.format == "binary" else (query, sight)
+        if query.format == "binary":
+            query, sight = _BINARY, NOTHING if sight.level == "anonymous" else FULL
+        elif sight.level == "names" and not query.q:
+            # Nodes without their processes look the same to all who see names.
+            sight = sight.lowered("names")
+        key = (query, sight)
         if key not in self._streams:
             if len(self._streams) >= self._most_streams:
                 message = f"the hub makes {self._most_streams} different streams already; try again without a filter"
                 raise RequestError(503, "too_many_streams", message)
-            source: Source = self._binary
-            if query.format == "json":
-                source = JsonSource(self._hub, query.filter(), query.q, query.limit)
+            source: Source
+            if query.format == "binary":
+                source = self._binary[sight]
+            else:
+                source = JsonSource(self._hub, query.filter(sight), query.q, query.limit, sight)
             self._streams[key] = Stream(source)
         return self._streams[key]
+
+    def _beside(self, query: LiveQuery, sight: Sight) -> Callable[[], str | None]:
+        """Frames without names are the same for all, so each is told apart which GPUs are their own."""
+        nameless = self._binary[NOTHING]
+        if query.format != "binary" or sight.level != "anonymous" or not sight.own:
+            return lambda: None
+        (user,) = sight.own
+        return lambda: nameless.own(user)
 
     def _same_site(self, websocket: WebSocket) -> bool:
         origin = websocket.headers.get("origin")

@@ -9,6 +9,7 @@ import numpy as np
 from gpulse.api.hub import Hub
 from gpulse.api.selection import each_node, matching, select
 from gpulse.fleet.filter import Filter
+from gpulse.fleet.sight import Sight
 from gpulse.fleet.views import NodeView, Summary
 
 _GROWS = re.compile(rb'"(?:age|idle)_seconds":[^,}]*')
@@ -43,11 +44,12 @@ class DeltaFrame(msgspec.Struct, kw_only=True, tag_field="type", tag="delta"):
 class JsonSource:
     """Frames of the nodes that match, each with its GPUs that match."""
 
-    def __init__(self, hub: Hub, filter_: Filter, text: str, limit: int):
+    def __init__(self, hub: Hub, filter_: Filter, text: str, limit: int, sight: Sight):
         self._hub = hub
         self._filter = filter_
         self._everything = not text.strip()
         self._limit = limit
+        self._sight = sight
         self._told: dict[str, tuple[int, float]] = {}
         self._nodes: dict[str, bytes] = {}
         self._total = 0
@@ -106,10 +108,11 @@ class JsonSource:
         if self._everything:
             names = fleet.names()
             self._total = len(names)
-            return [node async for node in each_node(fleet, names[: self._limit])]
+            return [node async for node in each_node(fleet, names[: self._limit], self._sight)]
         roster, rows = await select(fleet, self._filter)
         numbers = roster.node[rows]
         first = np.unique(numbers)[: self._limit]
         self._total = len(np.unique(numbers))
         shown = rows[np.isin(numbers, first)]
-        return [msgspec.structs.replace(node, gpus=gpus) async for node, gpus in matching(fleet, roster, shown)]
+        found = matching(fleet, roster, shown, self._sight)
+        return [msgspec.structs.replace(node, gpus=gpus) async for node, gpus in found]

@@ -8,9 +8,10 @@ import numpy as np
 from msgspec import UNSET, Meta, UnsetType
 from numpy.typing import NDArray
 
+from gpulse.api.bodies import Incoming
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
-from gpulse.api.queries import Limit, Offset, Paged
+from gpulse.api.queries import Limit, Offset, OfPeople, Paged
 from gpulse.api.selection import encoded_nodes, select, unknown_node
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.roster import Roster
@@ -59,10 +60,10 @@ def next_offset(offset: int, limit: int, total: int) -> int | None:
     return offset + limit if offset + limit < total else None
 
 
-async def list_nodes(hub: Hub, query: NodesQuery, path: Mapping[str, str]) -> dict[str, object]:
+async def list_nodes(hub: Hub, query: NodesQuery, path: Mapping[str, str], incoming: Incoming) -> dict[str, object]:
     del path
     fleet = hub.fleet
-    roster, rows = await select(fleet, query.filter())
+    roster, rows = await select(fleet, query.filter(incoming.sight))
     # By its number in the roster, which is the order of names.
     numbers = np.unique(roster.node[rows])
     if query.state is not UNSET:
@@ -77,7 +78,7 @@ async def list_nodes(hub: Hub, query: NodesQuery, path: Mapping[str, str]) -> di
         numbers = numbers[::-1]
     first, last = query.offset, query.offset + query.limit
     names = [roster.nodes[number].place.name for number in numbers[first:last]]
-    items = await encoded_nodes(fleet, names, query.detail)
+    items = await encoded_nodes(fleet, names, incoming.sight, query.detail)
     return {"items": items, "total": len(numbers), "next": next_offset(first, query.limit, len(numbers))}
 
 
@@ -103,9 +104,9 @@ def _count(roster: Roster, rows: NDArray[np.bool_]) -> Order:
 _ORDERS: dict[str, Callable[[Fleet, Roster], Order]] = {"age": _age, "gpus": _gpus, "free": _free}
 
 
-async def get_node(hub: Hub, query: object, path: Mapping[str, str]) -> NodeView:
+async def get_node(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> NodeView:
     del query
-    node = hub.fleet.node(path["node"], detail=True)
+    node = hub.fleet.node(path["node"], True, incoming.sight)
     if node is None:
         raise await unknown_node(hub.fleet, path["node"])
     return node
@@ -133,6 +134,7 @@ ENDPOINTS = (
         handle=list_nodes,
         may="read",
         query=NodesQuery,
+        of_people=True,
         errors=(400, 406, 422),
     ),
     Endpoint(
@@ -142,6 +144,8 @@ ENDPOINTS = (
         answer=NodeView,
         handle=get_node,
         may="read",
+        query=OfPeople,
+        of_people=True,
         path_parameters=_NODE,
         errors=(400, 404, 406),
     ),

@@ -4,11 +4,12 @@ import typing
 from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 from starlette.datastructures import QueryParams
 
 from gpulse.errors import FilterError, RequestError
 from gpulse.fleet.filter import LONGEST, Filter, parse
+from gpulse.fleet.sight import Level, Sight
 
 LIMIT_MOST = 1000
 
@@ -20,19 +21,32 @@ Limit = Annotated[int, Meta(ge=1, le=LIMIT_MOST, description="How many to tell o
 Offset = Annotated[int, Meta(ge=0, le=10_000_000, description="How many to leave out; `next` of the answer before.")]
 
 
+WantedSight = Annotated[
+    Level,
+    Meta(description="No more of anybody than strangers see at this level; never more than you see without it."),
+]
+
+
 class NoQuery(msgspec.Struct, frozen=True):
     """Takes no parameters."""
 
 
-class Filtered(msgspec.Struct, frozen=True, kw_only=True):
+class OfPeople(msgspec.Struct, frozen=True, kw_only=True):
+    """What tells of people; whoever reads the query lowers the sight by it."""
+
+    sight: WantedSight | UnsetType = UNSET
+
+
+class Filtered(OfPeople, frozen=True, kw_only=True):
     """What can be filtered."""
 
     q: FilterText = ""
     me: Me = ""
 
-    def filter(self) -> Filter:
+    def filter(self, sight: Sight) -> Filter:
+        """It finds nothing by what `sight` hides: how many match would tell."""
         try:
-            return parse(self.q, self.me or None)
+            return parse(self.q, self.me or None, sight)
         except FilterError as error:
             raise RequestError(422, "bad_filter", str(error), "docs/api.md describes the filter language") from None
 

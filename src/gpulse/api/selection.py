@@ -12,6 +12,7 @@ from gpulse.fleet.filter import Filter
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.roster import Roster, Rows
 from gpulse.fleet.search import Search
+from gpulse.fleet.sight import Sight
 from gpulse.fleet.views import GpuView, NodeView
 
 _MOST_COMPARED = 20_000
@@ -19,11 +20,11 @@ _COMPARED_AT_ONCE = 200
 _encode = msgspec.json.Encoder().encode
 
 
-async def each_node(fleet: Fleet, names: Iterable[str], detail: bool = False) -> AsyncIterator[NodeView]:
+async def each_node(fleet: Fleet, names: Iterable[str], sight: Sight, detail: bool = False) -> AsyncIterator[NodeView]:
     """The nodes of these names that are there."""
     turn = Turn()
     for name in list(names):
-        node = fleet.node(name, detail)
+        node = fleet.node(name, detail, sight)
         if node is not None:
             yield node
         await turn.give()
@@ -40,12 +41,12 @@ async def select(fleet: Fleet, filter_: Filter) -> tuple[Roster, Rows]:
     return search.roster, search.rows
 
 
-async def encoded_nodes(fleet: Fleet, names: Iterable[str], detail: bool) -> list[msgspec.Raw]:
+async def encoded_nodes(fleet: Fleet, names: Iterable[str], sight: Sight, detail: bool) -> list[msgspec.Raw]:
     """Encoded one by one, as many at once would keep the loop."""
-    return [msgspec.Raw(_encode(node)) async for node in each_node(fleet, names, detail)]
+    return [msgspec.Raw(_encode(node)) async for node in each_node(fleet, names, sight, detail)]
 
 
-async def encoded_gpus(fleet: Fleet, roster: Roster, rows: Rows) -> list[msgspec.Raw]:
+async def encoded_gpus(fleet: Fleet, roster: Roster, rows: Rows, sight: Sight) -> list[msgspec.Raw]:
     """The GPUs of these rows, in their order; a node that has gone or changed meanwhile is left out."""
     turn = Turn()
     made: dict[int, list[GpuView]] = {}
@@ -54,19 +55,19 @@ async def encoded_gpus(fleet: Fleet, roster: Roster, rows: Rows) -> list[msgspec
         views = made.get(number)
         if views is None:
             name = roster.nodes[number].place.name
-            views = made[number] = fleet.gpus_of(name) if fleet.has(name) else []
+            views = made[number] = fleet.gpus_of(name, sight) if fleet.has(name) else []
             await turn.give()
         found += [msgspec.Raw(_encode(view)) for view in views[place : place + 1]]
     return found
 
 
 async def matching(
-    fleet: Fleet, roster: Roster, rows: Rows, detail: bool = False
+    fleet: Fleet, roster: Roster, rows: Rows, sight: Sight, detail: bool = False
 ) -> AsyncIterator[tuple[NodeView, list[GpuView]]]:
     """Every node of these rows, which are in order, and its GPUs that are among them."""
     turn = Turn()
     for node, places in roster.by_node(rows):
-        view = fleet.node(node.place.name, detail)
+        view = fleet.node(node.place.name, detail, sight)
         if view is not None:
             yield view, [view.gpus[place] for place in places if place < len(view.gpus)]
         await turn.give()

@@ -36,6 +36,8 @@ class Page(msgspec.Struct):
     total: int
     next: int | None = None
     body: bytes = b""
+    # Of people: how many more there are, whose names are not told.
+    others: int = 0
 
 
 class _Problem(msgspec.Struct):
@@ -181,7 +183,9 @@ class Hub:
             seen = page.next
             page = self._page(path, query | {"limit": str(size), "offset": str(seen)})
             items += page.items
-        return Page(items, page.total, None, b'{"items":[%s],"total":%d,"next":null}' % (b",".join(items), page.total))
+        others = b',"others":%d' % page.others if page.others else b""
+        body = b'{"items":[%s],"total":%d,"next":null%s}' % (b",".join(items), page.total, others)
+        return Page(items, page.total, None, body, page.others)
 
     def decode(self, body: bytes | msgspec.Raw, kind: type[T]) -> T:
         try:

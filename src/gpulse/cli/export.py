@@ -16,6 +16,7 @@ from gpulse.cli.up import read_config
 from gpulse.errors import GpulseError, HubSilent
 from gpulse.export import folder
 from gpulse.export.site import build
+from gpulse.fleet.sight import Level
 
 _LEAST_SECONDS = 5.0
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa: S104 - read from settings, not listened on
@@ -35,6 +36,9 @@ def export(
     every: Annotated[
         str | None, typer.Option("--every", metavar="TIME", help="Again after each 30s, 5m or 1h, until Ctrl-C.")
     ] = None,
+    sight: Annotated[
+        Level, typer.Option("--sight", help="What readers see of people; full: command lines, as you see them.")
+    ] = "names",
 ) -> None:
     """Write the page as a static site, for any web server and for file://."""
     if hub is not None and config is not None:
@@ -42,20 +46,20 @@ def export(
     address = hub or (_address(config) if config is not None else os.environ.get("GPULSE_HUB") or DEFAULT_HUB)
     asked = Hub(address, fingerprint, read_config(config)[0].hub.data if config is not None else None)
     if every is None:
-        _export(asked, directory)
+        _export(asked, directory, sight)
         return
     seconds = figures.duration(every)
     if seconds < _LEAST_SECONDS:
         raise GpulseError(f"--every {every} is too often; allowed: {_LEAST_SECONDS:g}s or more")
-    _repeat(asked, directory, seconds)
+    _repeat(asked, directory, seconds, sight)
 
 
-def _repeat(hub: Hub, directory: Path, seconds: float) -> None:
+def _repeat(hub: Hub, directory: Path, seconds: float, sight: Level) -> None:
     """Goes on whatever happens later: a hub comes back, a disk is emptied. The page says how old it is."""
     due, told, done = time.monotonic(), "", False
     while True:
         try:
-            _export(hub, directory)
+            _export(hub, directory, sight)
             told, done = "", True
         except GpulseError as trouble:
             if not done and not isinstance(trouble, HubSilent):
@@ -67,8 +71,8 @@ def _repeat(hub: Hub, directory: Path, seconds: float) -> None:
         time.sleep(due - time.monotonic())
 
 
-def _export(hub: Hub, directory: Path) -> None:
-    moment = ask_moment(hub)
+def _export(hub: Hub, directory: Path, sight: Level) -> None:
+    moment = ask_moment(hub, sight)
     folder.put(directory, lambda version: build(moment, version), moment.made)
     # A person likes to know; cron would send it by mail.
     if sys.stdout.isatty():

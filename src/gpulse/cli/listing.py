@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import typer
 
+from gpulse.cli import figures
 from gpulse.cli.client import Hub, Page
 from gpulse.cli.tables import Table, draw
 from gpulse.errors import GpulseError, HubSilent
@@ -40,7 +41,7 @@ def show(
         if as_json:
             return page.body.decode("utf-8", "replace")
         items = [hub.decode(item, kind) for item in page.items]
-        return "\n".join(printed(table(items), width, height))
+        return "\n".join(printed(_with_others(table(items), page.others), width, height))
 
     if watch is None:
         typer.echo(told(ask()))
@@ -48,6 +49,13 @@ def show(
         _draw_over(ask, told, watch)
     else:
         _print_on(ask, told, watch)
+
+
+def _with_others(table: Table, others: int) -> Table:
+    if not others:
+        return table
+    words = f"{figures.amount(others, 'other person', 'other people')} on GPUs, whose names you do not see"
+    return table._replace(sums=[*table.sums, words] if table.rows else [], empty=words)
 
 
 def printed(table: Table, width: int | None, height: int | None = None) -> list[str]:

@@ -8,6 +8,7 @@ import msgspec
 from gpulse.cli.client import Hub, quoted
 from gpulse.errors import HubRefused
 from gpulse.export.site import Moment
+from gpulse.fleet.sight import Level
 
 # In full a node is some 20 kB: the hub shall not work on one answer for long.
 _NODES_AT_ONCE = 200
@@ -37,17 +38,19 @@ class _History(msgspec.Struct):
     gpus: list[msgspec.Raw]
 
 
-def ask_moment(hub: Hub) -> Moment:
+def ask_moment(hub: Hub, sight: Level) -> Moment:
     page = hub.decode(hub.file("/config.json"), _Page)
     summary = hub.decode(hub.get("/summary"), msgspec.Raw)
-    nodes = hub.pages("/nodes", {"detail": "true"}, _NODES_AT_ONCE).items
+    nodes = hub.pages("/nodes", {"detail": "true", "sight": sight}, _NODES_AT_ONCE).items
+    people = hub.pages("/users", {"sight": sight})
     names = [hub.decode(node, _Named).name for node in nodes]
     return Moment(
         title=page.title,
         made=time.time(),
         summary=summary,
         nodes=nodes,
-        people=hub.pages("/users", {}).items,
+        people=people.items,
+        others=people.others,
         history=_history(hub, names),
         logs={name: log for name in names if (log := _log(hub, name))},
         logo=hub.file("/logo") if page.logo else None,

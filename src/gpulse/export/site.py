@@ -24,6 +24,8 @@ class Moment(NamedTuple):
     summary: msgspec.Raw
     nodes: list[msgspec.Raw]
     people: list[msgspec.Raw]
+    # How many there are beside them, whose names are not told.
+    others: int
     # The last ten minutes of all GPUs; the newest entries of each node's log.
     history: dict[str, object] | None
     logs: dict[str, list[msgspec.Raw]]
@@ -65,6 +67,7 @@ def script(moment: Moment, logo: str | None) -> bytes:
         "custom_css": False,
         "summary": moment.summary,
         "people": moment.people,
+        "others": moment.others,
         "nodes": moment.nodes,
         "history": moment.history,
         "logs": moment.logs,

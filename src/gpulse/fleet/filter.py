@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gpulse.errors import FilterError
+from gpulse.fleet.sight import FULL, Sight
 from gpulse.fleet.terms import Term, keyed, plain
 from gpulse.fleet.views import GPU_STATES
 
@@ -24,8 +25,11 @@ class _Token(NamedTuple):
     quoted_from: int | None
 
 
-def parse(text: str, me: str | None = None) -> Filter:
-    """Read a filter; `me` is who `mine` stands for. Raises FilterError in words that name what is wrong."""
+def parse(text: str, me: str | None = None, sight: Sight = FULL) -> Filter:
+    """Read a filter; `me` is who `mine` stands for. It finds nothing by what `sight` hides.
+
+    Raises FilterError in words that name what is wrong.
+    """
     if len(text) > LONGEST:
         raise FilterError(f"the filter has {len(text)} characters; at most {LONGEST} are allowed")
     terms: list[Term] = []
@@ -39,7 +43,7 @@ def parse(text: str, me: str | None = None) -> Filter:
             raise FilterError('the filter has "-" with nothing behind it; put a word there: -free, -user:alice')
         about_states = about_states or _is_state(token)
         head = token.text if token.quoted_from is None else token.text[: token.quoted_from]
-        term = keyed(token.text, head) or plain(token.text, token.quoted_from is not None, me)
+        term = keyed(token.text, head, sight) or plain(token.text, token.quoted_from is not None, me, sight)
         terms.append(term._replace(negated=negated))
     return Filter(terms, about_states)
 

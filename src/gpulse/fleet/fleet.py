@@ -18,6 +18,7 @@ from gpulse.fleet.people import People
 from gpulse.fleet.places import Place
 from gpulse.fleet.recent import Recent
 from gpulse.fleet.roster import Roster
+from gpulse.fleet.sight import FULL, Sight
 from gpulse.fleet.thresholds import Thresholds
 from gpulse.fleet.views import GpuView, LogEntry, NodeView, PersonView, Summary
 
@@ -52,6 +53,7 @@ class Fleet:
         self._nodes: dict[str, Node] = {}
         self._order: list[str] | None = None
         self._roster: tuple[int, Roster] | None = None
+        self._logins: tuple[int, frozenset[str | None]] | None = None
         self.reserved: frozenset[str] = frozenset()
         self.identities = Identities()
         self.models = Models(self.settings.models)
@@ -181,26 +183,35 @@ class Fleet:
             self._roster = self.layout, Roster([self._nodes[name] for name in self.names()])
         return self._roster[1]
 
-    def node(self, name: str, detail: bool = False) -> NodeView | None:
+    def node(self, name: str, detail: bool = False, sight: Sight = FULL) -> NodeView | None:
         node = self._nodes.get(name)
-        return telling.node_view(self, node, detail) if node is not None else None
+        return telling.node_view(self, node, detail, sight) if node is not None else None
 
     def nodes(self) -> list[NodeView]:
-        return [telling.node_view(self, self._nodes[name], False) for name in self.names()]
+        return [telling.node_view(self, self._nodes[name], False, FULL) for name in self.names()]
 
     def gpus(self) -> list[GpuView]:
         return [gpu for name in self.names() for gpu in self.gpus_of(name)]
 
-    def gpus_of(self, name: str) -> list[GpuView]:
+    def gpus_of(self, name: str, sight: Sight = FULL) -> list[GpuView]:
         node = self._nodes[name]
-        return telling.gpu_views(self, node, node.earlier())
+        return telling.gpu_views(self, node, node.earlier(), sight)
 
     def people(self) -> list[PersonView]:
         """Who holds what, those with most GPUs first."""
-        holdings = Holdings(self)
+        holdings = Holdings(self, FULL)
         for name in self.names():
             holdings.add(self._nodes[name])
         return holdings.people()
+
+    def narrowed(self, sight: Sight) -> Sight:
+        """The same sight without those who had no process at this tick: more people see the same then."""
+        if not sight.own:
+            return sight
+        if self._logins is None or self._logins[0] != self.generation:
+            found = frozenset(process.user for node in self._nodes.values() for process in node.processes)
+            self._logins = self.generation, found
+        return sight._replace(own=sight.own & self._logins[1])
 
     def summary(self) -> Summary:
         return telling.summary(self)

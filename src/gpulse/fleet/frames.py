@@ -11,6 +11,8 @@ The layout has models (short names) and nodes; a node has name, display_name, gr
 [id, index, number of its model or null, memory in bytes, power limit in watts, UUID of the card it is a part of].
 The head has generation, time, summary and, in a full frame, people (names by number), in a delta base (the generation
 it builds on) and new_people.
+
+For those who see no names of others there is a second kind, in which everybody is somebody, number 1.
 """
 
 import struct
@@ -23,7 +25,9 @@ from numpy.typing import NDArray
 
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.node import Node
+from gpulse.fleet.people import NOBODY
 from gpulse.fleet.planes import WHOLE, as_bytes, as_words
+from gpulse.fleet.sight import SOMEBODY
 
 MAGIC = b"GPLS"
 VERSION = 1
@@ -37,8 +41,12 @@ _MOST_MODELS = 64
 class Frames:
     """Makes the frames of one fleet; call step() once after each tick."""
 
-    def __init__(self, fleet: Fleet):
+    def __init__(self, fleet: Fleet, nameless: bool = False):
         self._fleet = fleet
+        self._nameless = nameless
+        # By GPU, the number of the person, whatever is told of it.
+        self._person: NDArray[np.uint16] = np.zeros(0, np.uint16)
+        self._person_numbering = 0
         self._layout = -1
         self._order: NDArray[np.int64] = np.zeros(0, np.int64)
         self._node_order: NDArray[np.int64] = np.zeros(0, np.int64)
@@ -64,12 +72,12 @@ class Frames:
         self._generation = fleet.generation
         self._full = self._delta = None
         self._head = {"generation": fleet.generation, "time": round(wall_time, 3), "summary": fleet.summary()}
-        numbering = fleet.people_names.numbering
+        numbering = 0 if self._nameless else fleet.people_names.numbering
         self._difference = None if new_layout or numbering != self._numbering else self._planes - before
         self._numbering = numbering
         self._base = base
         # As of this step, as the planes are: names that come before the next one belong to that.
-        self._people = list(fleet.people_names.names)
+        self._people = ["", SOMEBODY] if self._nameless else list(fleet.people_names.names)
         self._new_people = self._people[self._people_told :]
         self._people_told = len(self._people)
 
@@ -88,6 +96,13 @@ class Frames:
             head = {**self._head, "base": self._base, "new_people": self._new_people}
             self._delta = _frame(DELTA, head, b"", self._difference)
         return self._delta
+
+    def held_by(self, user: str) -> list[int]:
+        """The places of the GPUs that are this login's, as of the last step."""
+        people = self._fleet.people_names
+        # Between a tick and its step a number may stand for another already.
+        number = people.number_of(user) if people.numbering == self._person_numbering else NOBODY
+        return [] if number == NOBODY else np.flatnonzero(self._person == number).tolist()
 
     def _arrange(self) -> None:
         fleet = self._fleet
@@ -136,13 +151,16 @@ class Frames:
         with np.errstate(divide="ignore", invalid="ignore"):
             # A node may say that a card has no memory at all.
             memory = gpus.hot["memory_used_bytes"][order] / gpus.memory_total[order]
+        self._person = gpus.person[order]
+        self._person_numbering = self._fleet.people_names.numbering
+        told = np.minimum(self._person, 1) if self._nameless else self._person
         planes = [
             gpus.state[order],
             as_bytes(gpus.hot["utilization_ratio"][order] * WHOLE),
             as_bytes(memory * WHOLE),
             as_bytes(gpus.hot["temperature_celsius"][order]),
             as_words(gpus.hot["power_watts"][order]).view(np.uint8),
-            gpus.person[order].astype("<u2").view(np.uint8),
+            told.astype("<u2").view(np.uint8),
             self._fleet.node_columns.state[self._node_order],
         ]
         return np.concatenate(planes)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpulse.fleet import state
 from gpulse.fleet.node import Node
+from gpulse.fleet.sight import Sight
 from gpulse.fleet.views import PersonView
 
 if TYPE_CHECKING:
@@ -13,14 +14,16 @@ if TYPE_CHECKING:
 
 
 class Holdings:
-    """`add` every node, in natural order; then `people` tells of all."""
+    """`add` every node, in natural order; then `people` tells of all that `sight` names."""
 
-    def __init__(self, fleet: Fleet):
+    def __init__(self, fleet: Fleet, sight: Sight):
         self._fleet = fleet
+        self._sight = sight
+        self._others: set[str] = set()
         self._found: dict[str, PersonView] = {}
 
     def add(self, node: Node) -> None:
-        fleet, found = self._fleet, self._found
+        fleet, found, sight = self._fleet, self._found, self._sight
         if not node.processes or fleet.node_columns.state[node.slot] in (state.DOWN_NODE, state.NEW):
             # Of a node that is not there nobody knows who is on it now.
             return
@@ -31,6 +34,9 @@ class Holdings:
         for process, sizes in zip(node.processes, node.held_memory(), strict=True):
             person = called(process.user)
             if not person or not process.gpus:
+                continue
+            if not sight.names(process.user):
+                self._others.add(person)
                 continue
             view = found.get(person)
             if view is None:
@@ -48,3 +54,8 @@ class Holdings:
     def people(self) -> list[PersonView]:
         """Those with most GPUs first."""
         return sorted(self._found.values(), key=lambda view: (-view.gpus, -view.memory_bytes, view.person))
+
+    @property
+    def others(self) -> int:
+        """How many there are beside them."""
+        return len(self._others)

@@ -42,6 +42,12 @@ class People:
         """Who has this login, as people say."""
         return self._aliases.get(user, user)[:_LONGEST_NAME] if user else None
 
+    def number_of(self, user: str) -> int:
+        """The number of who has this login; NOBODY where there is none, or where it may be somebody else's."""
+        person = self.called(user)
+        shared = any(name == person and login != user for login, name in self._aliases.items())
+        return NOBODY if person in (None, OTHERS) or shared else self._numbers.get(person, NOBODY)
+
     def take(self, node: Node, now: float) -> list[int]:
         """The node as told just now: for each GPU the number of the person who holds most of it."""
         told = self._main_people(node)

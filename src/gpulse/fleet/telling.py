@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from gpulse.fleet import flagged, rates, state
 from gpulse.fleet.model import Gpu, Host, Process
 from gpulse.fleet.node import Earlier, Node
+from gpulse.fleet.seeing import seen
+from gpulse.fleet.sight import Sight
 from gpulse.fleet.views import (
     GPU_STATES,
     GpuState,
@@ -43,7 +45,7 @@ _GPU_RATES = (
 )
 
 
-def node_view(fleet: Fleet, node: Node, detail: bool) -> NodeView:
+def node_view(fleet: Fleet, node: Node, detail: bool, sight: Sight) -> NodeView:
     place = node.place
     code = int(fleet.node_columns.state[node.slot])
     age = fleet.age(node)
@@ -60,7 +62,7 @@ def node_view(fleet: Fleet, node: Node, detail: bool) -> NodeView:
         state=state.NODE_STATES[code],
         reason=reason,
         age_seconds=None if age is None else round(age, 1),
-        gpus=gpu_views(fleet, node, earlier),
+        gpus=gpu_views(fleet, node, earlier, sight),
         group=place.group,
         rack=place.rack,
         address=place.address,
@@ -72,16 +74,16 @@ def node_view(fleet: Fleet, node: Node, detail: bool) -> NodeView:
     )
     if detail:
         view.host = node.current_host()
-        view.processes = process_views(fleet, node, earlier)
+        view.processes = process_views(fleet, node, earlier, sight)
         view.reports = list(node.reports)
     return view
 
 
-def gpu_views(fleet: Fleet, node: Node, earlier: Earlier | None) -> list[GpuView]:
+def gpu_views(fleet: Fleet, node: Node, earlier: Earlier | None, sight: Sight) -> list[GpuView]:
     before = {gpu.uuid: gpu for gpu in earlier.gpus} if earlier else {}
     seconds = node.time - earlier.time if earlier else 0.0
     gpus, processes = node.current_gpus(), node.current_processes()
-    people = _people_by_gpu(fleet, processes)
+    people = _people_by_gpu(fleet, processes, sight)
     flags = flagged.flags(fleet, node, gpus, processes)
     slots = slice(node.start, node.start + node.count)
     states = fleet.gpu_columns.state[slots].tolist()
@@ -106,11 +108,11 @@ def gpu_views(fleet: Fleet, node: Node, earlier: Earlier | None) -> list[GpuView
     return views
 
 
-def process_views(fleet: Fleet, node: Node, earlier: Earlier | None) -> list[ProcessView]:
+def process_views(fleet: Fleet, node: Node, earlier: Earlier | None, sight: Sight) -> list[ProcessView]:
     before = {(one.pid, one.start_time): one.cpu_seconds_total for one in earlier.processes} if earlier else {}
     seconds = node.time - earlier.time if earlier else 0.0
     views = []
-    for process in node.current_processes():
+    for process in seen(node.current_processes(), sight):
         view = ProcessView(
             *msgspec.structs.astuple(process),
             node=node.place.name,
@@ -146,10 +148,10 @@ def _sum(values: NDArray[np.float32], where: NDArray[np.bool_]) -> float:
     return float(values[where & np.isfinite(values)].sum(dtype=np.float64))
 
 
-def _people_by_gpu(fleet: Fleet, processes: Sequence[Process]) -> dict[str | None, list[PersonUse]]:
+def _people_by_gpu(fleet: Fleet, processes: Sequence[Process], sight: Sight) -> dict[str | None, list[PersonUse]]:
     held: dict[str | None, dict[str, PersonUse]] = {}
     for process in processes:
-        person = fleet.people_names.person(process) or "?"
+        person = fleet.people_names.called(sight.login(process.user)) or "?"
         for use in process.gpus or ():
             entry = held.setdefault(use.uuid, {}).setdefault(person, PersonUse(person=person))
             entry.processes += 1

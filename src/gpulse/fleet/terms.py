@@ -19,6 +19,7 @@ from gpulse.fleet.model import Process
 from gpulse.fleet.names import is_model
 from gpulse.fleet.node import Node
 from gpulse.fleet.node_facts import facts
+from gpulse.fleet.sight import SOMEBODY, Sight
 from gpulse.fleet.state import NODE_STATES
 from gpulse.fleet.views import GPU_STATES
 from gpulse.fleet.word import Word
@@ -46,7 +47,7 @@ class Term(NamedTuple):
     negated: bool = False
 
 
-def keyed(term: str, head: str) -> Term | None:
+def keyed(term: str, head: str, sight: Sight) -> Term | None:
     """A term with a key; None where `head`, what stands before any quote, has none."""
     match = _TERM.match(head)
     if match is None:
@@ -63,18 +64,18 @@ def keyed(term: str, head: str) -> Term | None:
         raise FilterError(f'"{term}": {key} takes a colon, as in {key}:{value or "…"}')
     if not value:
         raise FilterError(f'"{term}" has nothing behind the colon; name what {key} shall be, as in {key}:…')
-    return _MAKERS[key](term, value)
+    return _OF_PEOPLE[key](value, sight) if key in _OF_PEOPLE else _MAKERS[key](term, value)
 
 
-def plain(word: str, quoted: bool, me: str | None) -> Term:
+def plain(word: str, quoted: bool, me: str | None, sight: Sight) -> Term:
     """A state, `mine`, or any other word."""
     if not quoted and word in GPU_STATES:
         return _state(word, word)
     if not quoted and word == "mine":
         if not me:
             raise FilterError('"mine" needs to know who you are; give your name beside the filter, as in me=alice')
-        return _user(word, me.casefold())
-    return Term(of_node=Word(word))
+        return _user(me.casefold(), sight)
+    return Term(of_node=Word(word, sight))
 
 
 def _state(term: str, value: str) -> Term:
@@ -143,27 +144,28 @@ def _model(_term: str, value: str) -> Term:
     return Term(of_node=of_node)
 
 
-def _user(_term: str, name: str) -> Term:
+def _user(name: str, sight: Sight) -> Term:
     def of_node(fleet: Fleet, node: Node) -> bool | list[bool]:
-        if name not in facts(fleet, node).text:
+        if name not in facts(fleet, node).text and name != SOMEBODY:
             return False
-        called = fleet.people_names.called
+        called, login = fleet.people_names.called, sight.login
         # A person may go by an alias; the login counts as well.
         they = {
             user
             for user in {process.user for process in node.processes}
-            if _same(user, name) or _same(called(user) or "?", name)
+            if _same(login(user), name) or _same(called(login(user)) or "?", name)
         }
         return _on_gpus(node, [process for process in node.processes if process.user in they])
 
     return Term(of_node=of_node)
 
 
-def _job(_term: str, value: str) -> Term:
+def _job(value: str, sight: Sight) -> Term:
     def of_node(fleet: Fleet, node: Node) -> bool | list[bool]:
         if value not in facts(fleet, node).text:
             return False
-        return _on_gpus(node, [process for process in node.processes if job_of(process.cgroup) == value])
+        named = (process for process in node.processes if sight.names(process.user))
+        return _on_gpus(node, [process for process in named if job_of(process.cgroup) == value])
 
     return Term(of_node=of_node)
 
@@ -177,13 +179,13 @@ def _on_gpus(node: Node, processes: list[Process]) -> bool | list[bool]:
 
 
 _MAKERS: dict[str, Callable[[str, str], Term]] = {
-    "user": _user,
     "model": _model,
     "node": _nodes,
     "group": _group,
     "rack": _rack,
-    "job": _job,
     "state": _state,
     "flag": _flag,
 }
-KEYS = tuple(_MAKERS)
+# These look for no more than who asks is told.
+_OF_PEOPLE: dict[str, Callable[[str, Sight], Term]] = {"user": _user, "job": _job}
+KEYS = ("user", "model", "node", "group", "rack", "job", "state", "flag")

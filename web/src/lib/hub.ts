@@ -22,6 +22,8 @@ export interface ExportData {
   /** In full, with host and processes. */
   nodes: NodeView[];
   people: PersonView[];
+  /** How many there are beside them, whose names are not told; not there: none. */
+  others?: number;
   /** The last ten minutes of all GPUs; null: there are no nodes. */
   history?: components["schemas"]["HistoryView"] | null;
   /** By node, the newest entries first. */

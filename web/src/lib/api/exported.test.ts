@@ -16,6 +16,7 @@ const node = (name: string, state: NodeView["state"]) =>
 const data = {
   nodes: [node("gpu1", "up"), node("gpu2", "down")],
   people: [],
+  others: 3,
   logs: { gpu2: [{ time: 1, message: "refused" } as LogEntry] },
   history: { node: null, step_seconds: 10, end: 100, gpus: gpus.map(({ id, node }) => ({ id, node, utilization: [1], memory: [], temperature: [], power: [] })) },
 } as unknown as ExportData;
@@ -35,6 +36,10 @@ test("logs and the last minutes", () => {
   expect(answer(data, "/api/v1/history", { node: "gpu1" })).toMatchObject({ node: "gpu1", end: 100, gpus: [{ id: "GPU-1" }] });
   const both = answer(data, "/api/v1/history", { nodes: "gpu1,gpu2" }) as { gpus: unknown[] };
   expect(both.gpus.length).toBe(5);
+});
+
+test("people whose names are left out are counted", () => {
+  expect(answer(data, "/api/v1/users", { q: "ann" })).toEqual({ items: [], total: 0, next: null, others: 3 });
 });
 
 test("what is not there is refused", () => {

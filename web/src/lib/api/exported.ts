@@ -23,7 +23,7 @@ export function answer(data: ExportData, path: string, query: Query): unknown {
   }
   if (resource === "users") {
     const part = String(query.q ?? "").toLowerCase();
-    return whole(data.people.filter((one) => one.person.toLowerCase().includes(part)));
+    return { ...whole(data.people.filter((one) => one.person.toLowerCase().includes(part))), others: data.others };
   }
   if (resource === "history" && data.history) {
     const nodes = new Set(String(query.node ?? query.nodes ?? "").split(query.node ? "\n" : ","));

@@ -1141,6 +1141,8 @@ export interface components {
             items: components["schemas"]["PersonView"][];
             total: number;
             next: number | null;
+            /** @default 0 */
+            others?: number;
         };
         /**
          * PersonView
@@ -1814,6 +1816,8 @@ export interface operations {
     listNodes: {
         parameters: {
             query?: {
+                /** @description No more of anybody than strangers see at this level; never more than you see without it. */
+                sight?: "anonymous" | "full" | "names";
                 /** @description Filter, as in `free model:H100 mem>40G -user:alice`. */
                 q?: string;
                 /** @description Who `mine` in the filter stands for. */
@@ -1913,7 +1917,10 @@ export interface operations {
     };
     getNode: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description No more of anybody than strangers see at this level; never more than you see without it. */
+                sight?: "anonymous" | "full" | "names";
+            };
             header?: never;
             path: {
                 /** @description The node's name. */
@@ -2109,6 +2116,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
+            /** @description Nobody is signed in, or the key or token is unknown, revoked or at its end. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not do this, or another site's page asks for it. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
             /** @description There is no such thing. */
             404: {
                 headers: {
@@ -2127,11 +2152,22 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
+            /** @description The hub is not known by the name it was asked by. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
         };
     };
     listGpus: {
         parameters: {
             query?: {
+                /** @description No more of anybody than strangers see at this level; never more than you see without it. */
+                sight?: "anonymous" | "full" | "names";
                 /** @description Filter, as in `free model:H100 mem>40G -user:alice`. */
                 q?: string;
                 /** @description Who `mine` in the filter stands for. */
@@ -2229,7 +2265,10 @@ export interface operations {
     };
     getGpu: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description No more of anybody than strangers see at this level; never more than you see without it. */
+                sight?: "anonymous" | "full" | "names";
+            };
             header?: never;
             path: {
                 /** @description The GPU's id: its UUID, or node/index where it has told none. */
@@ -2316,6 +2355,8 @@ export interface operations {
     listUsers: {
         parameters: {
             query?: {
+                /** @description No more of anybody than strangers see at this level; never more than you see without it. */
+                sight?: "anonymous" | "full" | "names";
                 /** @description Only people whose name has this in it. */
                 q?: string;
                 /** @description How many to tell of at most. */
@@ -2489,6 +2530,8 @@ export interface operations {
     findFree: {
         parameters: {
             query?: {
+                /** @description No more of anybody than strangers see at this level; never more than you see without it. */
+                sight?: "anonymous" | "full" | "names";
                 /** @description Filter, as in `free model:H100 mem>40G -user:alice`. */
                 q?: string;
                 /** @description Who `mine` in the filter stands for. */
@@ -2585,6 +2628,8 @@ export interface operations {
     findFreeText: {
         parameters: {
             query?: {
+                /** @description No more of anybody than strangers see at this level; never more than you see without it. */
+                sight?: "anonymous" | "full" | "names";
                 /** @description Filter, as in `free model:H100 mem>40G -user:alice`. */
                 q?: string;
                 /** @description Who `mine` in the filter stands for. */
@@ -3018,7 +3063,10 @@ export interface operations {
     };
     getStatus: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description No more of anybody than strangers see at this level; never more than you see without it. */
+                sight?: "anonymous" | "full" | "names";
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -5237,6 +5285,8 @@ export interface operations {
     live: {
         parameters: {
             query?: {
+                /** @description No more of anybody than strangers see at this level; never more than you see without it. */
+                sight?: "anonymous" | "full" | "names";
                 /** @description Filter, as in `free model:H100 mem>40G -user:alice`. */
                 q?: string;
                 /** @description Who `mine` in the filter stands for. */

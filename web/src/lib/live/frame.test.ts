@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { deflateSync } from "node:zlib";
 import { beforeAll, expect, test } from "vitest";
 import { GPU_STATES, NODE_STATES } from "../state";
-import { type Frame, FrameError, UNKNOWN_BYTE, decode } from "./frame";
+import { type Frame, FrameError, UNKNOWN_BYTE, decode, withOwn } from "./frame";
 
 interface Told {
   frame: string;
@@ -12,6 +12,8 @@ interface Told {
   power: (number | null)[];
   people: string[][];
   nodes: string[];
+  /** Whether names are left out of the frame. */
+  nameless: boolean;
 }
 
 let told: Told[];
@@ -60,6 +62,20 @@ test("deltas add up, with people who come", async () => {
   expect(third.layout).toBe(first.layout);
   // Nobody's figures change behind their back.
   says(first, told[0]);
+});
+
+test("in frames without names one's own GPUs are one's own, and deltas still add up", async () => {
+  const held = (frame: Frame) => [...frame.person].map((number) => frame.people[number]);
+  const at = told.findIndex((one) => one.nameless);
+  const plain = await decode(bytes(at), null);
+  expect([plain.people, held(plain)]).toEqual([["", "somebody"], told[at].people.map((people) => (people.length > 0 ? "somebody" : ""))]);
+  const place = held(plain).indexOf("somebody");
+  const first = withOwn(plain, { person: "ann", gpus: [place] });
+  expect(held(first)[place]).toBe("ann");
+  expect(held(plain)[place]).toBe("somebody");
+  const second = withOwn(await decode(bytes(at + 1), first), { person: "ann", gpus: [] });
+  expect(second.people).toEqual(["", "somebody", "ann"]);
+  expect(held(second)).toEqual(told[at + 1].people.map((people) => (people.length > 0 ? "somebody" : "")));
 });
 
 test("a delta without the frame before it is refused", async () => {

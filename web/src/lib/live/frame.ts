@@ -50,6 +50,12 @@ export interface Frame {
 export const UNKNOWN_BYTE = 255;
 export const UNKNOWN_WORD = 65535;
 
+/** For those who see no names of others: which GPUs of a frame are their own, by their places in the layout. */
+export interface Own {
+  person: string;
+  gpus: number[];
+}
+
 /** A frame that cannot be read, or does not build on the one before. */
 export class FrameError extends Error {}
 
@@ -64,6 +70,8 @@ interface Head {
 }
 
 const HEAD_AT = 12;
+/** Behind nobody and somebody. */
+const OWN_NUMBER = 2;
 
 export async function decode(frame: ArrayBuffer, before: Frame | null): Promise<Frame> {
   const bytes = new Uint8Array(frame);
@@ -137,6 +145,14 @@ export function arrange(
     nodeState: planes.subarray(8 * gpuCount),
     planes,
   };
+}
+
+/** A frame in which everybody is number 1, somebody, with those GPUs that are one's own. */
+export function withOwn(frame: Frame, own: Own): Frame {
+  // A copy: the next delta builds on the planes as they came.
+  const person = frame.person.slice();
+  for (const place of own.gpus) if (person[place] !== 0) person[place] = OWN_NUMBER;
+  return { ...frame, people: [...frame.people.slice(0, OWN_NUMBER), own.person], person };
 }
 
 /** Not by way of a Blob, which travels to another process and back. */

@@ -6,7 +6,7 @@ import { exported, isExport } from "../hub";
 import { session } from "../session.svelte";
 import { Details } from "./details.svelte";
 import { exportedFrame } from "./exported_frame";
-import { type Frame, decode } from "./frame";
+import { type Frame, type Own, decode, withOwn } from "./frame";
 
 export type Status = "connecting" | "live" | "paused" | "gone" | "signed-out" | "export";
 
@@ -36,6 +36,7 @@ class Live {
 
   #socket: WebSocket | null = null;
   #newest: Frame | null = null;
+  #own: Own | null = null;
   #queue: Promise<void> = Promise.resolve();
   #failures = 0;
   #retry: number | undefined;
@@ -115,11 +116,12 @@ class Live {
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
     this.#newest = null;
+    this.#own = null;
     this.#heardAt = Date.now();
     socket.onmessage = (message) => {
       this.#heardAt = Date.now();
       // One after the other: a delta builds on the frame before it.
-      this.#queue = this.#queue.then(() => this.#take(socket, message.data as ArrayBuffer));
+      this.#queue = this.#queue.then(() => this.#take(socket, message.data as ArrayBuffer | string));
     };
     let opened = false;
     socket.onopen = () => (opened = true);
@@ -176,10 +178,16 @@ class Live {
     this.details.clear();
   }
 
-  async #take(socket: WebSocket, data: ArrayBuffer): Promise<void> {
+  async #take(socket: WebSocket, data: ArrayBuffer | string): Promise<void> {
     if (this.#socket !== socket) return;
+    if (typeof data === "string") {
+      // It holds from the next frame on.
+      this.#own = JSON.parse(data) as Own;
+      return;
+    }
     try {
-      this.#newest = await decode(data, this.#newest);
+      const frame = await decode(data, this.#newest);
+      this.#newest = this.#own === null ? frame : withOwn(frame, this.#own);
     } catch (error) {
       console.warn("a live frame could not be read; connecting again", error);
       if (this.#socket === socket) this.#lost(error instanceof Error ? error.message : "");

@@ -1,0 +1,40 @@
+"""Processes as somebody sees them: here, and nowhere else, what is hidden of others is taken away."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from gpulse.fleet.jobs import job_of
+from gpulse.fleet.model import Process
+from gpulse.fleet.sight import SOMEBODY, Sight
+
+
+def seen(processes: Sequence[Process], sight: Sight) -> Sequence[Process]:
+    """One for each, in their order."""
+    return processes if sight.level == "full" else [seen_one(process, sight) for process in processes]
+
+
+def seen_one(process: Process, sight: Sight) -> Process:
+    if sight.level == "full" or process.user in sight.own:
+        return process
+    return _named(process) if sight.level == "names" else _nameless(process)
+
+
+def _named(process: Process) -> Process:
+    program = _program(process)
+    job = job_of(process.cgroup)
+    # A control group may be named after a container, and that after anything.
+    group = None if job is None else f"job_{job}"
+    return msgspec.structs.replace(process, name=program, command=program, cgroup=group)
+
+
+def _nameless(process: Process) -> Process:
+    """Named are the fields that stay: a new one of the probe is hidden until somebody has thought about it."""
+    # Who knows a pid, a start or a CPU time finds the rest with ps.
+    return Process(user=SOMEBODY, memory_bytes=process.memory_bytes, vanished=process.vanished, gpus=process.gpus)
+
+
+def _program(process: Process) -> str | None:
+    """Without its folder and arguments, which programs may write into their name as well."""
+    words = (process.name or process.command or "").split(maxsplit=1)
+    return (words[0].rsplit("/", 1)[-1] or None) if words else None

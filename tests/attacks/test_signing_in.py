@@ -1,0 +1,102 @@
+"""Somebody who wants to be somebody else: a session planted before the sign-in, and guessed passwords."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.web.accounts_site import PASSWORD, AccountsSite
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccountsSite]:
+    with AccountsSite(tmp_path_factory.mktemp("site")) as found:
+        for name in ("ann", "bob", "eve"):
+            found.add(name)
+        yield found
+
+
+def browser(site: AccountsSite) -> httpx.Client:
+    own = {"Origin": site.url.rstrip("/"), "X-Gpulse": "1"}
+    return httpx.Client(base_url=site.url, headers=own, timeout=15)
+
+
+def sign_in(client: httpx.Client, name: str, password: str = PASSWORD) -> httpx.Response:
+    return client.post("api/v1/session", json={"name": name, "password": password})
+
+
+def who(client: httpx.Client) -> str | None:
+    return client.get("api/v1/me").json()["name"]
+
+
+def only_cookie(client: httpx.Client) -> tuple[str, str]:
+    (found,) = client.cookies.jar
+    assert found.value
+    return found.name, found.value
+
+
+def test_a_session_of_the_attackers_does_not_become_the_victims(site: AccountsSite):
+    """eve signs in, plants her cookie in ann's browser, and waits for ann to sign in."""
+    with browser(site) as eve, browser(site) as ann:
+        assert sign_in(eve, "eve").status_code == 200
+        name, planted = only_cookie(eve)
+        ann.cookies.set(name, planted, domain="127.0.0.1", path="/")
+        assert sign_in(ann, "ann").status_code == 200
+        assert who(ann) == "ann"
+        assert all(one.value != planted for one in ann.cookies.jar)
+        # What was planted is nobody any more, and never ann.
+        assert who(eve) is None
+
+
+def test_a_made_up_session_does_not_become_one(site: AccountsSite):
+    with browser(site) as known:
+        assert sign_in(known, "bob").status_code == 200
+        name, real = only_cookie(known)
+    made_up = real[:-4] + ("0000" if not real.endswith("0000") else "1111")
+    with browser(site) as victim, browser(site) as attacker:
+        for client in (victim, attacker):
+            client.cookies.set(name, made_up, domain="127.0.0.1", path="/")
+        assert who(attacker) is None
+        attacker.cookies.set(name, made_up, domain="127.0.0.1", path="/")
+        assert sign_in(victim, "bob").status_code == 200
+        assert all(one.value != made_up for one in victim.cookies.jar)
+        assert who(attacker) is None
+
+
+def test_a_cookie_of_before_is_nobody_after_signing_out(site: AccountsSite):
+    with browser(site) as ann, browser(site) as thief:
+        assert sign_in(ann, "ann").status_code == 200
+        name, stolen = only_cookie(ann)
+        thief.cookies.set(name, stolen, domain="127.0.0.1", path="/")
+        assert who(thief) == "ann"
+        assert ann.delete("api/v1/session").status_code == 200
+        thief.cookies.set(name, stolen, domain="127.0.0.1", path="/")
+        assert who(thief) is None
+
+
+@pytest.fixture
+def guessed(tmp_path: Path) -> Iterator[AccountsSite]:
+    """A hub of its own: the address has to wait afterwards, and so would the tests beside."""
+    with AccountsSite(tmp_path) as site:
+        site.add("ann")
+        yield site
+
+
+def test_guessing(guessed: AccountsSite):
+    with browser(guessed) as guesser, browser(guessed) as ann:
+        refused = [sign_in(guesser, "ann", f"a wrong guess {number}") for number in range(6)]
+        assert [answer.status_code for answer in refused] == [401] * 5 + [429]
+        waits = int(refused[5].headers["retry-after"])
+        assert 1 <= waits <= 5
+        assert str(waits) in refused[5].json()["error"]["message"] + refused[5].json()["error"]["detail"]
+        # Who guessed right at last does not learn that they did.
+        right = sign_in(guesser, "ann")
+        wrong = sign_in(guesser, "ann", "another wrong guess")
+        assert (right.status_code, wrong.status_code) == (429, 429)
+        assert right.json()["error"]["code"] == wrong.json()["error"]["code"]
+        assert "set-cookie" not in right.headers
+        # The name in other letters is the same account.
+        assert sign_in(guesser, "ANN").status_code == 429
+        guessed.hub.until(lambda: sign_in(ann, "ann").status_code == 200)
+        assert who(ann) == "ann"
