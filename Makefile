@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# How many tests run at once. Most of them wait for something.
+JOBS ?= 2
 .DEFAULT_GOAL := help
 .PHONY: help run demo install web dist test lint format audit bench clean
 
@@ -23,7 +25,7 @@ dist: $(VENV)/.installed ## make a wheel, and a wheelhouse that installs with no
 	@$(BIN)/python -m scripts.dist --python "$(PYTHON)" $(DIST)
 
 test: packages web $(VENV)/.test-tools .venv-peers/.installed ## run all tests, with all their set-up
-	@$(BIN)/python -m pytest $(PYTEST)
+	@$(BIN)/python -m pytest -n $(JOBS) $(PYTEST)
 
 lint: $(VENV)/.lint-tools ## check style, types, imports, the probe's oldest Python and the page
 	$(BIN)/ruff format --check .

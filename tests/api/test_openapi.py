@@ -48,7 +48,7 @@ def test_parameters_have_their_limits():
     document = ask(create_app(small(), access=open_access()), "/api/openapi.json").json()
     assert document["openapi"] == "3.1.0"
     parameters = {one["name"]: one for one in document["paths"]["/api/v1/nodes"]["get"]["parameters"]}
-    assert set(parameters) == {"q", "me", "sight", "limit", "offset", "state", "group", "detail", "sort"}
+    assert set(parameters) == {"q", "me", "sight", "limit", "offset", "state", "group", "detail", "full", "sort"}
     assert parameters["limit"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}
     assert set(parameters["state"]["schema"]["enum"]) == {"new", "up", "stale", "down"}
     assert all(one["description"] for one in parameters.values())

@@ -1,5 +1,6 @@
 """What each address tells."""
 
+import msgspec
 import pytest
 
 from gpulse.api.turns import Turn
@@ -53,6 +54,21 @@ def test_which_nodes(query: str, expected: list[str]):
     page = answer(small(), f"/api/v1/nodes?{query}")
     assert names(page) == expected
     assert page["total"] == len(expected)
+
+
+def test_nodes_with_a_full_disk():
+    fleet = small()
+    full = {"mount": "/scratch", "total_bytes": 1000, "used_bytes": 940, "available_bytes": 10}
+    roomy = full | {"used_bytes": 900, "available_bytes": 50}
+    for name, disk in (("gpu1", full), ("gpu2", roomy), ("gpu10", {"mount": "/mnt"})):
+        fleet.line(name, snapshot(name, [card(f"GPU-{name}", 0)], host={"hostname": name, "disks": [disk]}))
+    fleet.tick()
+    assert names(answer(fleet, "/api/v1/nodes?full=true")) == ["gpu1"]
+    # Also where only an update tells of it.
+    fleet.line("gpu2", b'{"update":1,"seq":2,"time":1001.0,"host":{"disks":[%s]}}' % msgspec.json.encode(full))
+    fleet.tick()
+    assert names(answer(fleet, "/api/v1/nodes?full=true&detail=true")) == ["gpu1", "gpu2"]
+    assert names(answer(fleet, "/api/v1/nodes?full=true&q=-node:gpu1")) == ["gpu2"]
 
 
 def test_pages_go_on_to_the_end():

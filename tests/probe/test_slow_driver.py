@@ -103,7 +103,7 @@ def test_no_nvidia_smi_outlives_the_probe(fake, tmp_path):
     for number in (signal.SIGTERM, signal.SIGKILL):
         with RunningProbe(environment, "--deadline", "1", "--interval", "0.2") as probe:
             probe.next()
-            assert len(running(word)) == 1
+            probe.until(lambda _: len(running(word)) == 1)
             probe.process.send_signal(number)
             probe.process.wait(10)
             end = time.monotonic() + 10

@@ -74,6 +74,7 @@ def site(tmp_path):
 def test_of_a_node_that_pushes(site):
     """Nobody goes there: what the hub knows is told."""
     token = site.token("gpu1")
+    site.hub.until(lambda: site.hub.get("api/v1/nodes")["total"] == 1)
     told = site.hub.get("api/v1/nodes/gpu1/checks")
     assert (told["tried"], told["passed"]) == (False, False)
     assert [check["title"] for check in told["checks"]] == ["snapshots arrive"]

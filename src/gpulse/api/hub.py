@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from gpulse.api.access import Access
+from gpulse.api.fullness import Fullness
 from gpulse.auth.tokens import Tokens
 from gpulse.auth.upgrades import Upgrades
 from gpulse.fleet.fleet import Fleet
@@ -54,6 +55,7 @@ class Hub:
         self.ingest = ingest
         # Doctor's checks of a node by its name; None where it is not read over SSH.
         self.examine = examine
+        self.fullness = Fullness(fleet)
         # How many watch the live stream; whoever serves it says so.
         self.listeners: Callable[[], int] = lambda: 0
         # Generations begin anew with every start: an ETag of an earlier hub must not match.

@@ -28,6 +28,7 @@ class NodesQuery(Paged, frozen=True, kw_only=True):
     state: Annotated[NodeState, Meta(description="Only nodes in this state.")] | UnsetType = UNSET
     group: Annotated[str, Meta(max_length=200, description="Only nodes of this group.")] | UnsetType = UNSET
     detail: Annotated[bool, Meta(description="With host, processes and reports, as one node has them.")] = False
+    full: Annotated[bool, Meta(description="Only nodes that have a disk which is nearly full.")] = False
     sort: Annotated[NodeSort, Meta(description="By what; a minus turns it round. Names sort naturally.")] = "name"
 
 
@@ -70,6 +71,9 @@ async def list_nodes(hub: Hub, query: NodesQuery, path: Mapping[str, str], incom
         numbers = numbers[roster.of_nodes(fleet.node_columns.state)[numbers] == NODE_STATES.index(query.state)]
     if query.group is not UNSET:
         numbers = numbers[[roster.nodes[number].place.group == query.group for number in numbers]]
+    if query.full:
+        full = await hub.fullness.nodes()
+        numbers = numbers[[roster.nodes[number].place.name in full for number in numbers]]
     key, turned = query.sort.removeprefix("-"), query.sort.startswith("-")
     if key != "name":
         order = _ORDERS[key](fleet, roster)[numbers]

@@ -17,3 +17,4 @@ class Thresholds(msgspec.Struct, frozen=True):
     stale_intervals: Annotated[int, Meta(ge=1, le=1000, description="missed intervals, 1 to 1000")] = 3
     xid_hold_seconds: Seconds = 3600.0
     hot_margin_celsius: Annotated[int, Meta(ge=0, le=50, description="degrees below the card's limit, 0 to 50")] = 5
+    full_disk_ratio: Ratio = 0.95

@@ -1832,6 +1832,8 @@ export interface operations {
                 group?: string;
                 /** @description With host, processes and reports, as one node has them. */
                 detail?: boolean;
+                /** @description Only nodes that have a disk which is nearly full. */
+                full?: boolean;
                 /** @description By what; a minus turns it round. Names sort naturally. */
                 sort?: "-age" | "-free" | "-gpus" | "-name" | "age" | "free" | "gpus" | "name";
             };

@@ -1,14 +1,15 @@
-/** What is broken, hot, silent or wasted: the few lines somebody should look at. */
+/** What is broken, hot, silent, full or wasted: the few lines somebody should look at. */
 import type { GpuView, NodeView } from "../../../lib/api/api";
-import { celsius, count, natural } from "../../../lib/format";
+import { celsius, count, natural, percent } from "../../../lib/format";
 import type { Frame } from "../../../lib/live/frame";
 import { href } from "../../../lib/route.svelte";
 import { FLAG_LABELS, GPU_STATES, type GpuState } from "../../../lib/state";
+import { diskUse } from "../cards/host";
 import { indexOf } from "../processes";
 
 export interface Line {
-  /** Drawn before it. */
-  state: GpuState;
+  /** Drawn before it; null: it is not about GPUs. */
+  state: GpuState | null;
   /** What: a GPU, a node, how many. */
   title: string;
   /** What is the matter. */
@@ -35,6 +36,8 @@ export interface Told {
   warned: Found<GpuView>;
   down: Found<NodeView>;
   stale: Found<NodeView>;
+  /** In full, with their disks. */
+  full: Found<NodeView>;
   idle: Idle;
   /** How long the longest of the idle has done nothing, in words; null: not known. */
   longest: string | null;
@@ -71,8 +74,8 @@ export function idleOf(frame: Frame): Idle {
 
 /** What is broken first, what is wasted last; at most `most`. */
 export function lines(told: Told, most: number): Line[] {
-  const { hot, warned, down, stale } = told;
-  const kinds = [hot, warned, down, stale].filter((found) => found.items.length > 0).length + (told.idle.count > 0 ? 1 : 0);
+  const { hot, warned, down, stale, full } = told;
+  const kinds = [hot, warned, down, stale, full].filter((found) => found.items.length > 0).length + (told.idle.count > 0 ? 1 : 0);
   const sick = told.unhealthy.slice(0, Math.max(1, most - kinds));
   const more = told.unhealthyCount - sick.length;
   const found = sick.map((gpu, at) =>
@@ -89,6 +92,7 @@ export function lines(told: Told, most: number): Line[] {
     const [first] = warned.items;
     found.push(gpuLine(first, first.state as GpuState, ailment(first), rest(warned)));
   }
+  if (full.items.length > 0) found.push(diskLine(full));
   if (told.idle.count > 0) {
     found.push({
       state: "idle",
@@ -118,6 +122,13 @@ function ailment(gpu: GpuView): string {
 function gpuLine(gpu: GpuView, state: GpuState, words: string, side: string): Line {
   const title = `${gpu.node}:${indexOf(gpu, gpu.index ?? null)}`;
   return { state, title, words, side, link: href("gpu", gpu.id), id: gpu.id };
+}
+
+function diskLine(nodes: Found<NodeView>): Line {
+  const [first] = nodes.items;
+  const disks = (first.host?.disks ?? []).map(diskUse).sort((a, b) => (b.used ?? 0) - (a.used ?? 0));
+  const words = disks.length > 0 ? `${disks[0].mount} is ${percent(disks[0].used)} full` : "a disk is full";
+  return { state: null, title: first.display_name, words, side: rest(nodes), link: href("node", first.name) };
 }
 
 function nodeLine(nodes: Found<NodeView>, state: "down" | "stale"): Line {

@@ -55,22 +55,24 @@ test("what needs attention: broken, hot, down, stale, wasted, and no more than t
     warned: { items: [gpu({ id: "GPU-5", index: 5, state: "idle", flags: ["vanished"] })], total: 4 },
     down: { items: [node({ state: "down", reason: "node gpu01: timed out" })], total: 300 },
     stale: { items: [node({ name: "gpu02", display_name: "gpu02", state: "stale" })], total: 1 },
+    full: { items: [node({ host: { disks: [{ mount: "/", used_bytes: 1, available_bytes: 9 }, { mount: "/scratch", used_bytes: 97, available_bytes: 3 }] } })], total: 2 },
     unhealthyCount: 7,
     idle: idleOf(frame),
     longest: "3h 12m",
   };
-  const shown = lines(told, 6);
+  const shown = lines(told, 7);
   expect(shown.map((line) => [line.state, line.title, line.words, line.side])).toEqual([
     ["unhealthy", "gpu01:0", "ECC errors, XID error", "+6"],
     ["busy", "gpu01:0", "91 °C, throttled", ""],
     ["down", "gpu01", "timed out", "+299"],
     ["stale", "gpu02", "is silent", ""],
     ["idle", "gpu01:5", "Process vanished", "+3"],
+    [null, "gpu01", "/scratch is 97 % full", "+1"],
     ["idle", "3 GPUs", "held without work: bob 2, alice 1", "3h 12m"],
   ]);
   expect(lines(told, 5).length).toBe(5);
-  expect(lines(told, 7)[1].words).toBe("fell off the bus");
-  expect(lines({ ...told, unhealthy: [], unhealthyCount: 0, hot: NONE, warned: NONE, down: NONE, stale: NONE, idle: { count: 0, holders: [] } }, 5)).toEqual([]);
+  expect(lines(told, 8)[1].words).toBe("fell off the bus");
+  expect(lines({ ...told, unhealthy: [], unhealthyCount: 0, hot: NONE, warned: NONE, down: NONE, stale: NONE, full: NONE, idle: { count: 0, holders: [] } }, 5)).toEqual([]);
 });
 
 test("mine by node, with how hard they work", () => {
