@@ -33,7 +33,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def token(site: Site) -> str:
-    return site.token("greedy")
+    made = site.token("greedy")
+    # The hub looks for new ones once a second.
+    site.until_state("greedy", "new")
+    return made
 
 
 def poured(site: Site, head: str, piece: bytes, most: int = GIB) -> tuple[bytes, int]:

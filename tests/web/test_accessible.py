@@ -13,7 +13,12 @@ THEMES = ("light", "dark", "yellow", "blue")
 COLOURS = ["color-contrast", "link-in-text-block"]
 DESK, PHONE = 1440, 360
 MOST_STOPS = 50
-BOXES = {"Theme": "theme-menu", "Your name": "name-menu", "What can be filtered": "filter-help", "Tell me": "tell-me"}
+BOXES = {
+    "Theme": "theme-menu",
+    "Your name": "account-menu",
+    "What can be filtered": "filter-help",
+    "Tell me": "tell-me",
+}
 _FIND = """async ([within, rules]) => {
     const options = rules === null ? {} : { runOnly: rules };
     const { violations } = await axe.run(within, { resultTypes: ["violations"], ...options });

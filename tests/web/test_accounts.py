@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.web.accounts_site import PASSWORD, AccountsSite, complaints, enter, is_in, sign_in
 from tests.web.browsing import visit
-from tests.web.test_accessible import AXE, FIND
+from tests.web.test_accessible import AXE, find
 from tests.web.test_hostile import IMAGE, harmless, hostile
 
 # Names of accounts have no blanks, quotes and slashes.
@@ -206,6 +206,6 @@ def test_fits_and_is_accessible(browser: Browser, site: AccountsSite, scheme: st
                 if width == 360:
                     assert page.evaluate(_SMALL) == []
                 if width != 2560:
-                    assert page.evaluate(FIND) == [], address
+                    assert find(page) == [], address
             if address == "#/sign-in":
                 enter(seen, admin_link(site))

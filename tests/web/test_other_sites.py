@@ -202,15 +202,12 @@ def test_a_name_bound_to_the_hubs_address(browser: Browser, site: AccountsSite, 
     rebound = "--host-resolver-rules=MAP cats.example 127.0.0.1"
     found = browser.browser_type.launch(executable_path=chromium, args=[*options, rebound], env={"HOME": str(tmp_path)})
     try:
-        page = found.new_page()
+        # The attacker's page was served before the name was bound to this address, and has no policy of ours.
+        page = found.new_page(bypass_csp=True)
         answer = page.goto(f"http://cats.example:{port}/")
         assert answer is not None
         assert answer.status == 421
         assert "access.hosts" in page.content()
-        # As it was served before the name was bound to another address.
-        page.route("**/cats", lambda route: route.fulfill(body="<title>cats</title>", content_type="text/html"))
-        page.goto(f"http://cats.example:{port}/cats")
-        assert page.title() == "cats"
         asking = """async (path) => {
             const answer = await fetch(path, {headers: {"X-Gpulse": "1"}});
             return [answer.status, await answer.text()];

@@ -14,7 +14,7 @@ MOST_UNASKED_BYTES = 1 << 20
 
 
 class HttpProtocol(HttpToolsProtocol):
-    """uvicorn's own, which would wait for the end of a head for ever, and keep all of it; and hear any body to its end."""
+    """uvicorn's own, which would wait for the end of a head for ever, keep all of it, and hear any body out."""
 
     _in_head = False
     _head_bytes = 0
