@@ -56,6 +56,8 @@ def node_view(fleet: Fleet, node: Node, detail: bool, sight: Sight) -> NodeView:
         reason = "waiting for its first snapshot"
     probe = node.snapshot.probe if node.snapshot is not None else None
     earlier = node.earlier()
+    # Read once: a node may have sent a megabyte of it.
+    host = node.current_host() if detail or earlier is not None else Host()
     view = NodeView(
         name=place.name,
         display_name=place.display_name or place.name,
@@ -70,10 +72,10 @@ def node_view(fleet: Fleet, node: Node, detail: bool, sight: Sight) -> NodeView:
         clock_difference_seconds=None if node.clock_difference is None else round(node.clock_difference, 1),
         probe_version=probe.version if probe else None,
         gpu_source=probe.gpu_source if probe else None,
-        rates=_host_rates(node, earlier),
+        rates=_host_rates(node, host, earlier),
     )
     if detail:
-        view.host = node.current_host()
+        view.host = host
         view.processes = process_views(fleet, node, earlier, sight)
         view.reports = list(node.reports)
     return view
@@ -179,10 +181,9 @@ def _add_rates(view: GpuView, before: Gpu | None, seconds: float) -> None:
         setattr(view, field, rate)
 
 
-def _host_rates(node: Node, earlier: Earlier | None) -> Rates | None:
+def _host_rates(node: Node, now: Host, earlier: Earlier | None) -> Rates | None:
     if earlier is None:
         return None
-    now = node.current_host()
     seconds = node.time - earlier.time
     found = {"cpu_ratio": rates.cpu_ratio(_cpu_times(earlier.host), _cpu_times(now))}
     for kind, before, links in (
