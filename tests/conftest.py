@@ -49,6 +49,11 @@ def pids() -> Iterator[list[int]]:
         sleeper.wait()
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes are not spelt out in a test's name: packed ones hold the clock, and two workers would not agree on it."""
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item):
     report = yield

@@ -75,8 +75,7 @@ def awkward_site(folder: Path) -> Iterator[Site]:
     }
     with Site(folder) as site:
         for node, body in sent.items():
-            answer = site.post(site.token(node), body)
-            assert answer.status_code == 200, answer.text
+            site.tell(node, body)
         site.until_up(LONG_NODE)
         site.until_state("stale1", "stale")
         site.until_state("down1", "down")

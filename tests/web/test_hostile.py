@@ -47,8 +47,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     )
     with Site(folder) as found:
         for node, sent in {"gpu1": body, "gpu2": snapshot("gpu2", [card("GPU-2", 0)], probe=probe)}.items():
-            answer = found.post(found.token(node), sent)
-            assert answer.status_code == 200, answer.text
+            found.tell(node, sent)
         found.until_up("gpu1")
         yield found
 
