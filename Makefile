@@ -49,6 +49,7 @@ bench: packages web $(VENV)/.test-tools .venv-peers/.installed ## run the benchm
 	$(BIN)/python -m bench.ssh
 	$(BIN)/python -m bench.ingest
 	$(BIN)/python -m bench.page
+	$(BIN)/python -m bench.timeline
 
 clean: ## remove everything that was made
 	rm -rf .venv .venv-peers .venv-audit build dist web/node_modules src/gpulse/api/static/web src/gpulse/api/static/export .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
@@ -58,7 +59,7 @@ packages:
 	@scripts/packages install
 
 $(VENV)/.installed: pyproject.toml scripts/venv
-	@PYTHON="$(PYTHON)" scripts/venv $(VENV) --editable .
+	@PYTHON="$(PYTHON)" scripts/venv $(VENV) --editable ".[postgresql]"
 	@touch $@
 
 $(VENV)/.test-tools: $(VENV)/.installed requirements/test.txt

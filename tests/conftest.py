@@ -9,6 +9,24 @@ import hypothesis
 import pytest
 
 from tests.fake_nvml import FakeNvml, NoCompilerError
+from tests.postgres import (
+    bare_postgres_url,
+    bare_url,
+    postgres_database,
+    postgres_server,
+    postgres_url,
+    records_url,
+)
+
+# Fixtures of others, for all tests.
+__all__ = [
+    "bare_postgres_url",
+    "bare_url",
+    "postgres_database",
+    "postgres_server",
+    "postgres_url",
+    "records_url",
+]
 
 ROOT = Path(__file__).resolve().parent.parent
 NO_SKIPS = os.environ.get("GPULSE_NO_SKIPS") == "1"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gpulse.config import Config, Thresholds, load
+from gpulse.config import Config, Thresholds, database_url, load
 from gpulse.config.lines import find_lines
 from gpulse.config.sizes import size
 from gpulse.errors import ConfigError
@@ -133,8 +133,8 @@ busy_utilization_ratio = 1.5
         ':17: nodes[2].rack: cannot be ""; allowed: text that is not empty',
         ":20: thresholds.busy_utilization_ratio: cannot be 1.5; allowed: a ratio, 0 to 1",
         ':22: modles: there is no such setting; did you mean "models"? '
-        "allowed: hub, web, access, privacy, tls, ssh, nodes, host_files, ini_files, drop_folders, consul, dns, names, "
-        "people, models, thresholds",
+        "allowed: hub, store, web, access, privacy, reservations, tls, ssh, nodes, host_files, ini_files, "
+        "drop_folders, consul, dns, names, people, models, thresholds",
     ]
 
 
@@ -472,3 +472,39 @@ def test_whether_the_hub_is_at_https(file):
     assert (tls.certificate, tls.key) == (file.parent / "c.pem", file.parent / "k.pem")
     file.write_text("[tls]\nself_signed = true\n")
     assert load(file).tls.on
+
+
+def test_where_the_records_are(tmp_path, monkeypatch):
+    monkeypatch.delenv("GPULSE_STORE_URL", raising=False)
+    path, url = tmp_path / "gpulse.toml", "postgresql://me:geheim@db/"
+    assert database_url(Config().store) is None
+    path.write_text(f'[store]\nurl = "{url}a"\n')
+    assert database_url(load(path).store) == f"{url}a"
+    (tmp_path / "there").write_text(f"{url}b\n")
+    path.write_text(f'[store]\nurl = "{url}a"\nurl_file = "there"\n')
+    assert database_url(load(path).store) == f"{url}b"
+    monkeypatch.setenv("GPULSE_STORE_URL", f"{url}c")
+    assert database_url(load(path).store) == f"{url}c"
+
+
+def test_a_wrong_url_of_a_database_is_not_shown(tmp_path, monkeypatch):
+    monkeypatch.delenv("GPULSE_STORE_URL", raising=False)
+    path = tmp_path / "gpulse.toml"
+    path.write_text('[store]\nurl = "mysql://me:geheim@db/x"\n')
+    with pytest.raises(
+        ConfigError, match=r"gpulse\.toml:2: store\.url: is no address of a database; allowed: postg"
+    ) as told:
+        load(path)
+    assert "geheim" not in str(told.value)
+    path.write_text('[store]\nurl_file = "there"\n')
+    with pytest.raises(ConfigError, match=r"store\.url_file: .*/there cannot be read: No such file"):
+        database_url(load(path).store)
+    for wrong in (b"me:geheim@db", b"postgresql://me:geheim@db\npostgresql://x", b"\xffgeheim"):
+        (tmp_path / "there").write_bytes(wrong)
+        with pytest.raises(ConfigError, match=r"store\.url_file: .*/there.* is no") as told:
+            database_url(load(path).store)
+        assert "geheim" not in str(told.value)
+    monkeypatch.setenv("GPULSE_STORE_URL", "geheim")
+    with pytest.raises(ConfigError, match="GPULSE_STORE_URL: is no address") as told:
+        database_url(load(path).store)
+    assert "geheim" not in str(told.value)

@@ -2,6 +2,8 @@
 
 import re
 import tomllib
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +19,14 @@ from gpulse.config import (
     HostFileTable,
     Hub,
     IniFileTable,
+    LimitSettings,
     Nodes,
     Oidc,
     Privacy,
     Proxy,
+    Reservations,
     Ssh,
+    Store,
     Thresholds,
     Tls,
     Web,
@@ -33,9 +38,11 @@ from gpulse.config.sizes import size
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 SECTIONS: dict[str, type[msgspec.Struct]] = {
     "hub": Hub,
+    "store": Store,
     "web": Web,
     "access": Access,
     "privacy": Privacy,
+    "reservations": Reservations,
     "tls": Tls,
     "ssh": Ssh,
     "nodes": Nodes,
@@ -75,7 +82,11 @@ def test_every_section_has_a_chapter():
 
 
 # Tables within a section.
-INNER: dict[str, type[msgspec.Struct]] = {"access.proxy": Proxy, "access.oidc": Oidc}
+INNER: dict[str, type[msgspec.Struct]] = {
+    "access.proxy": Proxy,
+    "access.oidc": Oidc,
+    "reservations.limits.member": LimitSettings,
+}
 
 
 def chapter_of(table: str) -> str:
@@ -118,8 +129,8 @@ def test_the_example_is_valid_and_complete_without_its_marks(tmp_path):
         given = set().union(*tables[section]) if isinstance(tables[section], list) else tables[section]
         assert sorted(given) == sorted(field.name for field in msgspec.structs.fields(kind)), section
     for table, kind in INNER.items():
-        section, _, name = table.partition(".")
-        assert sorted(tables[section][name]) == sorted(field.name for field in msgspec.structs.fields(kind)), table
+        shown = reduce(getitem, table.split("."), tables)
+        assert sorted(shown) == sorted(field.name for field in msgspec.structs.fields(kind)), table
 
 
 def test_the_example_shows_the_defaults():
@@ -132,7 +143,7 @@ def test_the_example_shows_the_defaults():
         for field in msgspec.structs.fields(SECTIONS[section]):
             if field.name in keys:
                 assert tables[section][0][field.name] == as_toml(default(field)), f"{section}.{field.name}"
-    for section in ("hub", "web", "access", "privacy", "tls", "ssh", "thresholds"):
+    for section in ("hub", "web", "access", "privacy", "reservations", "tls", "ssh", "thresholds"):
         for field in msgspec.structs.fields(SECTIONS[section]):
             shown = tables[section][field.name]
             if field.name == "held_memory_bytes":

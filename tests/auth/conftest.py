@@ -63,8 +63,8 @@ def folder(tmp_path, empty_folder):
 
 
 @pytest.fixture
-def records(folder):
-    with Records(folder) as opened:
+def records(folder, records_url):
+    with Records(folder, records_url) as opened:
         yield opened
 
 
@@ -74,9 +74,9 @@ def directory(records, clock):
 
 
 @pytest.fixture
-def others(folder, clock):
+def others(folder, records_url, clock):
     """The same as another process sees it."""
-    with Records(folder) as opened:
+    with Records(folder, records_url) as opened:
         yield Directory(opened, clock, passwords=Passwords(QUICK))
 
 

@@ -13,7 +13,7 @@ import asyncio, sys
 from pathlib import Path
 from gpulse.auth.directory import Directory
 from gpulse.store import Records
-directory = Directory(Records(Path(sys.argv[1])))
+directory = Directory(Records(Path(sys.argv[1]), sys.argv[3] or None))
 asyncio.run(directory.accounts.disable(directory.accounts.by_name(sys.argv[2]).id))
 """
 
@@ -154,12 +154,12 @@ def test_a_disabled_account_gets_nothing_new(directory, others, doing, bob):
     assert directory.identity_of(bob.id, "proxy") is None
 
 
-def test_another_process_disables_and_one_look_later_all_is_over(folder, directory, doing, bob):
+def test_another_process_disables_and_one_look_later_all_is_over(folder, records_url, directory, doing, bob):
     cookie = doing(directory.sessions.begin(bob.id, "", ""))
     key = doing(directory.keys.create(bob.id, "x", ["read"]))
     identities = [directory.sessions.check(cookie), directory.keys.check(key), directory.identity_of(bob.id, "proxy")]
     assert [directory.current(one) for one in identities] == identities
-    subprocess.run([sys.executable, "-c", DISABLE, folder, "bob"], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", DISABLE, folder, "bob", records_url or ""], check=True, timeout=60)
     assert doing(directory.refresh()) == ""
     assert directory.sessions.check(cookie) is None
     with pytest.raises(SignInRefused):

@@ -45,6 +45,8 @@ def test_pages_and_since(directory, others, doing, clock):
     assert told(since=clock.now - 2, before=third) == []
 
 
+# What is in the file is looked at.
+@pytest.mark.parametrize("records_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("prefix", ["gpn", "gpj", "gpk", "gps", "gpl"])
 def test_never_a_secret(directory, folder, doing, prefix):
     text = secret_text.make(prefix)[0]

@@ -125,11 +125,11 @@ def test_the_list_has_last_use_and_no_secret(directory, doing, clock, ann, bob, 
     assert directory.keys.list(ann.id) == []
 
 
-def test_last_use_is_known_after_a_restart(directory, folder, doing, clock, bob, key):
+def test_last_use_is_known_after_a_restart(directory, folder, records_url, doing, clock, bob, key):
     directory.keys.check(key)
     clock.now += 60
     doing(directory.refresh())
-    with Records(folder) as records:
+    with Records(folder, records_url) as records:
         assert Directory(records, clock).keys.list(bob.id)[0].used_at == clock.now - 60
 
 
@@ -144,7 +144,7 @@ def test_last_use_is_not_forgotten_when_it_is_revoked(directory, others, doing, 
 URL = "http://127.0.0.1:7070/"
 
 
-def test_the_command_line_has_a_key_of_its_own(directory, folder, ann):
+def test_the_command_line_has_a_key_of_its_own(directory, folder, records_url, ann):
     old = os.umask(0)
     try:
         with local_key.kept(folder, directory.keys, ann.id, URL):
@@ -159,7 +159,7 @@ def test_the_command_line_has_a_key_of_its_own(directory, folder, ann):
     # It ends with the hub, and its file with it.
     assert not (folder / "cli-key").exists()
     assert local_key.read(folder, URL) is None
-    with Records(folder) as records:
+    with Records(folder, records_url) as records:
         assert refused(Directory(records).keys.check, text) == (401, "key_unknown")
 
 

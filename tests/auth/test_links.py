@@ -14,7 +14,7 @@ from pathlib import Path
 from gpulse.auth.directory import Directory
 from gpulse.errors import SignInRefused
 from gpulse.store import Records
-directory = Directory(Records(Path(sys.argv[1])))
+directory = Directory(Records(Path(sys.argv[1]), sys.argv[2] or None))
 print("ready", flush=True)
 code = sys.stdin.readline().strip()
 try:
@@ -64,10 +64,11 @@ def test_of_an_account_another_process_has_just_made(directory, others, doing):
     assert directory.sessions.check(doing(directory.sessions.begin(ann.id, "", ""))).name == "ann"
 
 
-def test_of_two_processes_one_is_let_in(folder, directory, doing, bob):
+def test_of_two_processes_one_is_let_in(folder, records_url, directory, doing, bob):
     pipe = subprocess.PIPE
     started = [
-        subprocess.Popen([sys.executable, "-c", REDEEM, folder], stdin=pipe, stdout=pipe, text=True) for _ in range(2)
+        subprocess.Popen([sys.executable, "-c", REDEEM, folder, records_url or ""], stdin=pipe, stdout=pipe, text=True)
+        for _ in range(2)
     ]
     try:
         assert [process.stdout.readline() for process in started] == ["ready\n"] * 2

@@ -31,6 +31,8 @@ def secrets_of(told):
     return [PASSWORD, *(text.split("_")[2] for text in told)]
 
 
+# What is in the file is looked at.
+@pytest.mark.parametrize("records_url", ["sqlite"], indirect=True)
 def test_not_on_the_disk(folder, directory, told):
     assert directory.accounts.by_name("bob").has_password
     stored = b"".join(path.read_bytes() for path in folder.iterdir())

@@ -42,6 +42,7 @@ def test_from_tokens_to_accounts(of_0001):
         first = directory.hub_id
     assert tables(folder) == {
         "alembic_version", "tokens", "hub", "accounts", "sessions", "keys", "links", "audit",
+        "reservations", "reservation_places", "reservation_changes", "feeds", "writes",
     }  # fmt: skip
     with Records(folder) as records:
         assert Directory(records).hub_id == first

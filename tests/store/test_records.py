@@ -19,7 +19,10 @@ from gpulse.store import Records, migrations, sqlite
 from gpulse.store import tokens as table
 from gpulse.store.tables import METADATA
 
-OPEN = "import sys; from pathlib import Path; from gpulse.store import Records; Records(Path(sys.argv[1])).close()"
+OPEN = (
+    "import sys; from pathlib import Path; from gpulse.store import Records;"
+    " Records(Path(sys.argv[1]), sys.argv[2] or None).close()"
+)
 
 
 def mode(path):
@@ -35,13 +38,8 @@ def count(records):
 
 
 def insert(connection, name="x"):
-    connection.execute(
-        text(
-            "INSERT INTO tokens (id, kind, nodes, digest, replaces, created_at, revision)"
-            " VALUES (:id, 'join', 'n', x'00', 0, 0, 1)"
-        ),
-        {"id": name},
-    )
+    values = {"id": name, "kind": "join", "nodes": "n", "digest": b"\0", "replaces": False, "created_at": 0.0}
+    connection.execute(table.tokens.insert().values(revision=1, **values))
 
 
 def test_made_for_its_owner_alone(tmp_path):
@@ -50,7 +48,7 @@ def test_made_for_its_owner_alone(tmp_path):
         with Records(tmp_path / "a" / "data") as records:
             records.write(insert).result()
             made = sorted((tmp_path / "a" / "data").iterdir())
-            assert [path.name for path in made] == ["gpulse.db", "gpulse.db-shm", "gpulse.db-wal"]
+            assert [path.name for path in made] == ["gpulse.db", "gpulse.db-shm", "gpulse.db-wal", "gpulse.lock"]
             assert {mode(path) for path in made} == {0o600}
             assert mode(tmp_path / "a" / "data") == 0o700
     finally:
@@ -63,22 +61,22 @@ def test_a_folder_that_is_there_keeps_its_rights(tmp_path):
     assert mode(tmp_path) == 0o750
 
 
-def test_from_nothing_and_from_what_is_there(tmp_path):
-    with Records(tmp_path) as records:
+def test_from_nothing_and_from_what_is_there(tmp_path, bare_url):
+    with Records(tmp_path, bare_url) as records:
         assert version(records) == migrations.HEAD
         records.write(insert).result()
-    with Records(tmp_path) as records:
+    with Records(tmp_path, bare_url) as records:
         assert (version(records), count(records)) == (migrations.HEAD, 1)
 
 
-def test_an_up_to_date_database_needs_no_alembic(tmp_path):
-    Records(tmp_path).close()
+def test_an_up_to_date_database_needs_no_alembic(tmp_path, records_url):
+    Records(tmp_path, records_url).close()
     code = OPEN + "; sys.exit('alembic' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code, tmp_path], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code, tmp_path, records_url or ""], check=False).returncode == 0
 
 
-def test_migrations_make_the_tables_that_the_code_knows(tmp_path):
-    with Records(tmp_path) as records:
+def test_migrations_make_the_tables_that_the_code_knows(tmp_path, bare_url):
+    with Records(tmp_path, bare_url) as records:
         context = {"compare_type": True}
         found = records.read(
             lambda one: compare_metadata(MigrationContext.configure(one, opts=context), METADATA)
@@ -104,8 +102,9 @@ def test_of_a_newer_gpulse(tmp_path):
     assert (tmp_path / "gpulse.db").read_bytes() == before
 
 
-def test_many_processes_open_at_once(tmp_path):
-    started = [subprocess.Popen([sys.executable, "-c", OPEN, tmp_path], stderr=subprocess.PIPE) for _ in range(6)]
+def test_many_processes_open_at_once(tmp_path, bare_url):
+    command = [sys.executable, "-c", OPEN, tmp_path, bare_url or ""]
+    started = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(6)]
     ended = [process.communicate(timeout=60)[1] for process in started]
     assert [(process.returncode, told) for process, told in zip(started, ended, strict=True)] == [(0, b"")] * 6
 
@@ -129,19 +128,19 @@ def test_a_step_that_fails_leaves_nothing(tmp_path, monkeypatch):
     Records(tmp_path).close()
 
 
-def test_all_or_nothing(tmp_path):
+def test_all_or_nothing(tmp_path, records_url):
     def half(connection):
         insert(connection)
         raise ValueError("enough")
 
-    with Records(tmp_path) as records:
+    with Records(tmp_path, records_url) as records:
         with pytest.raises(ValueError, match="enough"):
             records.write(half).result()
         assert count(records) == 0
 
 
-def test_one_thread_speaks_to_it(tmp_path):
-    with Records(tmp_path) as records, ThreadPoolExecutor(8) as many:
+def test_one_thread_speaks_to_it(tmp_path, records_url):
+    with Records(tmp_path, records_url) as records, ThreadPoolExecutor(8) as many:
         names = set(many.map(lambda _: records.read(lambda _one: threading.current_thread().name).result(), range(50)))
     assert len(names) == 1
 
@@ -155,8 +154,8 @@ def test_what_reached_the_disk_and_how(tmp_path):
         assert records.read(settings).result() == ["wal", 2, 1]
 
 
-def test_the_version_tells_of_others_alone(tmp_path):
-    with Records(tmp_path) as hub, Records(tmp_path) as command:
+def test_the_version_tells_of_others_alone(tmp_path, records_url):
+    with Records(tmp_path, records_url) as hub, Records(tmp_path, records_url) as command:
         before = hub.version().result()
         hub.write(insert).result()
         assert hub.version().result() == before
@@ -164,8 +163,8 @@ def test_the_version_tells_of_others_alone(tmp_path):
         assert hub.version().result() != before
 
 
-def test_closed_twice_and_used_after(tmp_path):
-    records = Records(tmp_path)
+def test_closed_twice_and_used_after(tmp_path, records_url):
+    records = Records(tmp_path, records_url)
     records.close()
     records.close()
     with pytest.raises(StoreError, match="is closed"):

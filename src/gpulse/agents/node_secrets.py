@@ -75,7 +75,7 @@ class NoSecrets:
 
 
 @contextlib.contextmanager
-def push_secrets(folder: Path) -> Iterator[PushSecrets]:
-    """Those of the hub that keeps its data in this folder."""
-    with Records(folder) as records:
+def push_secrets(folder: Path, url: str | None = None) -> Iterator[PushSecrets]:
+    """Those of the hub that keeps its data in this folder, and its records at the URL if there is one."""
+    with Records(folder, url) as records:
         yield PushSecrets(Tokens(records), Upgrades(folder))

@@ -2,6 +2,7 @@
 
 from gpulse.config.access import Access, Oidc, Privacy, Proxy, Roles
 from gpulse.config.reading import load
+from gpulse.config.reservations import Limits, LimitSettings, Reservations
 from gpulse.config.sections import (
     Config,
     ConsulTable,
@@ -17,6 +18,7 @@ from gpulse.config.sections import (
     Transport,
     Web,
 )
+from gpulse.config.store import Store, database_url
 from gpulse.config.thresholds import Thresholds
 from gpulse.config.tls import Tls
 
@@ -29,17 +31,22 @@ __all__ = [
     "HostFileTable",
     "Hub",
     "IniFileTable",
+    "LimitSettings",
+    "Limits",
     "Nodes",
     "Oidc",
     "Privacy",
     "Proxy",
     "Reach",
     "Record",
+    "Reservations",
     "Roles",
     "Ssh",
+    "Store",
     "Thresholds",
     "Tls",
     "Transport",
     "Web",
+    "database_url",
     "load",
 ]

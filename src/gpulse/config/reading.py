@@ -11,7 +11,9 @@ from gpulse.config.access import check_access
 from gpulse.config.checks import build
 from gpulse.config.files import read_bytes, reason
 from gpulse.config.node_tables import check_nodes
+from gpulse.config.reservations import check_reservations
 from gpulse.config.sections import Config
+from gpulse.config.store import check_store
 from gpulse.config.tls import check_tls
 from gpulse.errors import ConfigError
 
@@ -31,8 +33,10 @@ def load(path: Path) -> Config:
 
     config: Config = build(tables, Config, (), path.absolute().parent, tell)
     check_nodes(tables, places, tell)
+    check_store(config.store, tell)
     check_tls(config.tls, tell)
     check_access(config.access, tell)
+    check_reservations(config.reservations, tell)
     if problems:
         # By line, as a person goes through the file.
         raise ConfigError([text for _, text in sorted(problems, key=lambda problem: problem[0])])

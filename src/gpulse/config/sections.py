@@ -8,6 +8,8 @@ from msgspec import Meta, field
 
 from gpulse.config.access import Access, Privacy
 from gpulse.config.kinds import Deadline, Interval, Origin, Port, Word
+from gpulse.config.reservations import Reservations
+from gpulse.config.store import Store
 from gpulse.config.thresholds import Thresholds
 from gpulse.config.tls import Tls
 
@@ -141,9 +143,11 @@ class Config(msgspec.Struct, frozen=True):
     """gpulse.toml."""
 
     hub: Hub = Hub()
+    store: Store = Store()
     web: Web = Web()
     access: Access = Access()
     privacy: Privacy = Privacy()
+    reservations: Reservations = Reservations()
     tls: Tls = Tls()
     ssh: Ssh = Ssh()
     nodes: tuple[Nodes, ...] = ()

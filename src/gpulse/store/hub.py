@@ -1,4 +1,4 @@
-"""The hub's own row: its id, and a number that grows with each change of accounts, sessions and keys."""
+"""The hub's own row: its id, and a number that grows with each change of accounts, sessions, keys and reservations."""
 
 from sqlalchemy import Column, Connection, Integer, String, Table, select, update
 
@@ -21,4 +21,9 @@ def hub_id(connection: Connection) -> str:
 def next_revision(connection: Connection) -> int:
     """For what this transaction writes; never the same number twice, also when rows were removed."""
     connection.execute(update(hub).values(revision=hub.c.revision + 1))
+    return revision(connection)
+
+
+def revision(connection: Connection) -> int:
+    """The newest there is."""
     return int(connection.execute(select(hub.c.revision)).scalar_one())

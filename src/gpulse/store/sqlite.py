@@ -1,9 +1,11 @@
 """The database as a file: opened with care for others who open it, and its troubles in words."""
 
+import fcntl
 import os
 import re
 import sqlite3
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from sqlalchemy import Connection, create_engine
@@ -11,10 +13,11 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from gpulse.errors import StoreError
+from gpulse.store.database import Kind
 
 FILE = "gpulse.db"
+LOCK = "gpulse.lock"
 BUSY_SECONDS = 15.0
-Error = sqlite3.Error
 _NETWORK_KINDS = {"nfs", "nfs4", "cifs", "smb3", "smbfs", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "afs", "9p"}
 # How the kernel writes a blank in a path.
 _OCTAL = re.compile(rb"\\([0-3][0-7]{2})")
@@ -41,20 +44,67 @@ def make_folder(folder: Path) -> None:
         raise StoreError(f"{folder} cannot be used for what gpulse keeps: {error.strerror}; {_RIGHTS}") from error
 
 
-def connect(path: Path) -> Connection:
-    """One connection, for the thread that asks; how transactions begin is left to it."""
-    make_folder(path.parent)
-    try:
-        # SQLite gives the files beside it the same rights.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-    except OSError as error:
-        raise StoreError(f"{path} cannot be opened: {error.strerror}; {_RIGHTS}") from error
+class SqliteFile:
+    """The database in one file; a lock beside it tells who wants to replace it that it is in use."""
 
-    def opened() -> sqlite3.Connection:
-        # Without an isolation level the driver leaves transactions to us.
-        driver = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    begins: Mapping[Kind, tuple[str, ...]] = {
+        "ask": (),
+        "read": ("BEGIN",),
+        "write": ("BEGIN IMMEDIATE",),
+        "migrate": ("BEGIN IMMEDIATE",),
+    }
+    elsewhere = "name another folder with --data"
+
+    def __init__(self, path: Path, locked: bool = False) -> None:
+        """`locked`: who asks has the folder's lock already."""
+        self.path = path
+        self._locked = locked
+        self.name = str(path)
+        self._lock: int | None = None
+
+    def connect(self) -> Connection:
+        make_folder(self.path.parent)
+        if self._lock is None and not self._locked:
+            self._lock = take_lock(self.path.parent, fcntl.LOCK_SH)
         try:
-            _journal(driver, "delete" if on_network(path.parent) else "wal")
+            # SQLite gives the files beside it the same rights.
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be opened: {error.strerror}; {_RIGHTS}") from error
+        try:
+            # Digests and hashes do not belong into what a mistake of ours prints.
+            engine = create_engine("sqlite://", creator=self._opened, poolclass=NullPool, hide_parameters=True)
+            return engine.connect()
+        except DBAPIError as error:
+            raise self._in_words(error.orig or error) from error
+
+    def release(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def written(self) -> None:
+        """SQLite knows which connection wrote."""
+
+    def version(self, connection: Connection) -> int:
+        return int(connection.exec_driver_sql("PRAGMA data_version").scalar_one())
+
+    def explained(self, error: BaseException) -> StoreError | None:
+        mistake = isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError)
+        return None if mistake else self._in_words(error)
+
+    def _in_words(self, error: BaseException) -> StoreError:
+        name = getattr(error, "sqlite_errorname", "")
+        for beginning, words in _CAUSES:
+            if name.startswith(beginning):
+                return StoreError(f"{self.path}: {words}")
+        return StoreError(f"{self.path} cannot be used: {error}")
+
+    def _opened(self) -> sqlite3.Connection:
+        # Without an isolation level the driver leaves transactions to us.
+        driver = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            _journal(driver, "delete" if on_network(self.path.parent) else "wal")
             # A token that was told must be there after a power cut.
             driver.execute("PRAGMA synchronous = FULL")
             driver.execute("PRAGMA foreign_keys = ON")
@@ -63,28 +113,27 @@ def connect(path: Path) -> Connection:
             raise
         return driver
 
+
+def take_lock(folder: Path, how: int) -> int:
+    """A descriptor that holds the folder's lock until it is closed: shared by all who use what is there."""
+    path = folder / LOCK
     try:
-        # Digests and hashes do not belong into what a mistake of ours prints.
-        return create_engine("sqlite://", creator=opened, poolclass=NullPool, hide_parameters=True).connect()
-    except DBAPIError as error:
-        raise explained(path, error.orig or error) from error
-
-
-def data_version(connection: Connection) -> int:
-    """Another number after another connection has written."""
-    driver = connection.connection.driver_connection
-    assert isinstance(driver, sqlite3.Connection)  # noqa: S101 - says to mypy what `connect` made
-    version: int = driver.execute("PRAGMA data_version").fetchone()[0]
-    return version
-
-
-def explained(path: Path, error: BaseException) -> StoreError:
-    """What SQLite reports, in words that say what to do."""
-    name = getattr(error, "sqlite_errorname", "")
-    for beginning, words in _CAUSES:
-        if name.startswith(beginning):
-            return StoreError(f"{path}: {words}")
-    return StoreError(f"{path} cannot be used: {error}")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be opened: {error.strerror}; {_RIGHTS}") from error
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise StoreError(
+            f"a backup is being restored in {folder}; wait until it is there"
+            if how == fcntl.LOCK_SH
+            else f"{folder} is in use by a running gpulse; stop the hub first (gpulse service stop, or Ctrl-C)"
+        ) from error
+    except OSError as error:
+        os.close(descriptor)
+        raise StoreError(f"{path} cannot be locked: {error.strerror}; name another folder with --data") from error
+    return descriptor
 
 
 def on_network(folder: Path, mounts: Path = Path("/proc/self/mountinfo")) -> bool:

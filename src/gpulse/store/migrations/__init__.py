@@ -7,13 +7,16 @@ from sqlalchemy import Connection, inspect, text
 from gpulse.errors import StoreError
 
 # The newest step. It stands here so that a database that is up to date needs no Alembic: it takes long to load.
-HEAD = "0002"
+HEAD = "0004"
 
 
-def upgrade(connection: Connection, name: str) -> None:
-    """Within the transaction that is open: all of it is done or nothing. `name` is what an error calls the database."""
-    found = _version(connection)
-    if found == HEAD:
+def upgrade(connection: Connection, name: str, elsewhere: str, to: str | None = None) -> None:
+    """Within the transaction that is open: all of it is done or nothing. `to` is an older version, for older backups.
+
+    `name` is what an error calls the database, `elsewhere` what else a person could do than upgrade gpulse.
+    """
+    found, wanted = version(connection), to or HEAD
+    if found == wanted:
         return
     from alembic import command  # noqa: PLC0415 - rarely needed, and it takes long to load
     from alembic.config import Config  # noqa: PLC0415 - as above
@@ -27,12 +30,13 @@ def upgrade(connection: Connection, name: str) -> None:
     if found is not None and found not in known:
         raise StoreError(
             f"{name} was last written by a newer gpulse (its tables are of version {found}, this one knows {HEAD});"
-            " upgrade this gpulse, or name another folder with --data"
+            f" upgrade this gpulse, or {elsewhere}"
         )
-    command.upgrade(config, HEAD)
+    command.upgrade(config, wanted)
 
 
-def _version(connection: Connection) -> str | None:
+def version(connection: Connection) -> str | None:
+    """Of the tables that are there; None where there are none."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
