@@ -14,13 +14,18 @@ GpulseError
 ├── RequestError     a request cannot be answered; has a status and a word for programs
 │   ├── TokenRefused   a token does not open what it should
 │   ├── SignInRefused  who asks is not, or no longer, let in
-│   └── AccountError   an account, a key or a link cannot be made or changed as asked
+│   ├── AccountError   an account, a key or a link cannot be made or changed as asked
+│   ├── ReservationError  a reservation cannot be made or changed as asked
+│   └── WhenError      a moment or a span is not understood
 ├── DiscoveryError   a list of nodes cannot be read
 │   └── HostsError   text does not name hosts
 └── HubError         a running hub cannot be asked
     ├── HubSilent    nothing answers there; it may later
     └── HubRefused   the hub says no, in its own words
 """
+
+from collections.abc import Sequence
+from typing import Any
 
 
 class GpulseError(Exception):
@@ -57,6 +62,10 @@ class HubSilent(HubError):
 
 class HubRefused(HubError):
     """The hub says no, in its own words."""
+
+    # Of a reservation: what is in the way and what could be had instead, as JSON.
+    conflicts: Sequence[Any] = ()
+    alternatives: Sequence[Any] = ()
 
     def __init__(self, code: str, message: str, detail: str = "", status: int = 0) -> None:
         super().__init__(f"{message}; {detail}" if detail else message)
@@ -109,6 +118,40 @@ class AccountError(RequestError):
 
     def __str__(self) -> str:
         # Commands print it, the API has the two apart.
+        return f"{self.message}; {self.detail}" if self.detail else self.message
+
+
+class ReservationError(RequestError):
+    """A reservation cannot be made or changed as asked; what is in the way, and what would be possible."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        detail: str = "",
+        *,
+        # Reservation and Alternative of gpulse.reservations, of which nothing is known down here.
+        conflicts: Sequence[Any] = (),
+        alternatives: Sequence[Any] = (),
+    ) -> None:
+        super().__init__(status, code, message, detail)
+        self.conflicts = list(conflicts)
+        self.alternatives = list(alternatives)
+
+    def __str__(self) -> str:
+        # Commands print it, the API has the two apart.
+        return f"{self.message}; {self.detail}" if self.detail else self.message
+
+
+class WhenError(RequestError):
+    """A moment or a span as people write it is not understood: what was, and what was not."""
+
+    def __init__(self, message: str, detail: str = "") -> None:
+        super().__init__(422, "when_unclear", message, detail)
+
+    def __str__(self) -> str:
+        # As of reservations.
         return f"{self.message}; {self.detail}" if self.detail else self.message
 
 

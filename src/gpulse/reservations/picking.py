@@ -1,0 +1,143 @@
+"""Picks the GPUs for a wish such as "any 4 with 40 GB on one node" that nobody has reserved in a span; pure."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+
+from gpulse.errors import ReservationError
+from gpulse.fleet.finder import Wish, fits
+from gpulse.fleet.views import GpuView
+from gpulse.reservations.alternatives import free_places
+from gpulse.reservations.model import Alternative, Place, Reservation, in_order, place_of
+from gpulse.reservations.rules import LATE_SECONDS, begun
+
+# A card in one of these states is given to nobody, whenever that may be.
+_NEVER = frozenset({"down", "unhealthy"})
+# What can be had now; one that was reserved a moment ago may be free again, and the reservations say.
+_NOW = frozenset({"free", "reserved"})
+# By node the places that can be had, in their order.
+_Free = Mapping[str, Sequence[Place]]
+
+
+def pick(
+    gpus: Sequence[GpuView],
+    wish: Wish,
+    start: float,
+    end: float,
+    others: Sequence[Reservation],
+    now: float,
+    ids: Collection[str] | None = None,
+) -> tuple[Place, ...]:
+    """Places for the wish from `start` until `end`, chosen from `gpus` in natural order, where given only of `ids`.
+
+    `others` are all reservations that hold something from `start` on. ReservationError where there are not enough,
+    with the next time at which there will be.
+    """
+    start = begun(start, now)
+    fitting = [gpu for gpu in gpus if gpu.counted and (ids is None or gpu.id in ids) and fits(gpu, wish)]
+    able = [gpu for gpu in fitting if gpu.state not in _NEVER]
+    there = _by_node(able)
+    if not _enough(there, wish):
+        raise ReservationError(422, "no_gpus", _missing(fitting, there, wish), "ask for fewer, or for less of them")
+    # Who starts now needs what is free now; a moment ahead of the hub's clock is still now.
+    at_once = start <= now + LATE_SECONDS
+    can_be = _by_node([gpu for gpu in able if gpu.state in _NOW]) if at_once else there
+    free = _unbooked(can_be, start, end, others)
+    if not _enough(free, wish):
+        raise ReservationError(
+            409,
+            "conflict",
+            _taken(free, wish, at_once),
+            "take another time, or ask for fewer",
+            alternatives=_later(there, wish, start, end, others),
+        )
+    used = {gpu.node for gpu in gpus if gpu.counted and gpu.state != "free"}
+    return _chosen(free, wish, used)
+
+
+def _by_node(gpus: Sequence[GpuView]) -> dict[str, list[Place]]:
+    found: dict[str, list[Place]] = {}
+    for gpu in gpus:
+        place = place_of(gpu)
+        if place is not None:
+            found.setdefault(gpu.node, []).append(place)
+    return found
+
+
+def _unbooked(there: _Free, start: float, end: float, others: Sequence[Reservation]) -> dict[str, list[Place]]:
+    is_free = free_places(start, end, others)
+    free = {node: [place for place in places if is_free(place)] for node, places in there.items()}
+    return {node: places for node, places in free.items() if places}
+
+
+def _enough(free: _Free, wish: Wish) -> bool:
+    counts = [len(places) for places in free.values()]
+    return (max(counts, default=0) if wish.same_node else sum(counts)) >= wish.n
+
+
+def _chosen(free: _Free, wish: Wish, used: Collection[str]) -> tuple[Place, ...]:
+    order = {node: at for at, node in enumerate(free)}
+    enough = [node for node, places in free.items() if len(places) >= wish.n]
+    if enough:
+        # Whole nodes stay whole, and big gaps stay big, for those who need them.
+        best = min(enough, key=lambda node: (node not in used, len(free[node]), order[node]))
+        return tuple(free[best][: wish.n])
+    chosen: list[Place] = []
+    for node in sorted(free, key=lambda node: (-len(free[node]), node not in used, order[node])):
+        chosen += free[node][: wish.n - len(chosen)]
+    return in_order(chosen)
+
+
+def _later(there: _Free, wish: Wish, start: float, end: float, others: Sequence[Reservation]) -> list[Alternative]:
+    """The next time at which enough are not reserved for as long."""
+    length = end - start
+    moment = _next_time(there, wish, start, length, others)
+    if moment is None:
+        return []
+    free = _unbooked(there, moment, moment + length, others)
+    chosen = _chosen(free, wish, ())
+    return [Alternative(start=moment, end=moment + length, places=chosen)] if _enough(free, wish) else []
+
+
+def _next_time(there: _Free, wish: Wish, start: float, length: float, others: Sequence[Reservation]) -> float | None:
+    booked: dict[Place, list[tuple[Place, Reservation]]] = {}
+    for one in others:
+        for place in one.places:
+            booked.setdefault(place.card, []).append((place, one))
+    # The moments from which on, and after which, one more of a node's could be had for so long.
+    steps: list[tuple[float, int, str]] = []
+    for node, places in there.items():
+        for place in places:
+            free_from = start
+            near = [one for other, one in booked.get(place.card, ()) if other.shares(place)]
+            for one in sorted(near, key=lambda one: one.start):
+                if one.start - free_from >= length:
+                    steps += [(free_from, 0, node), (one.start - length, 1, node)]
+                free_from = max(free_from, one.last)
+            steps.append((free_from, 0, node))
+    counts: Counter[str] = Counter()
+    total = 0
+    for moment, closes, node in sorted(steps):
+        more = -1 if closes else 1
+        counts[node] += more
+        total += more
+        # Only a node that gets one more can be the first that has enough.
+        if not closes and moment > start and (counts[node] if wish.same_node else total) >= wish.n:
+            return moment
+    return None
+
+
+def _missing(fitting: Sequence[GpuView], there: _Free, wish: Wish) -> str:
+    if wish.same_node and sum(map(len, there.values())) >= wish.n:
+        return f"no node has {wish.n} such GPUs; the most on one is {max(map(len, there.values()))}"
+    able = sum(map(len, there.values()))
+    away = len(fitting) - able
+    told = f"there are {able} such GPUs, and {wish.n} are wanted"
+    return told + (f"; {away} more are down or unhealthy" if away else "")
+
+
+def _taken(free: _Free, wish: Wish, at_once: bool) -> str:
+    count = sum(map(len, free.values()))
+    why = "free now and not reserved" if at_once else "not reserved"
+    where = " on one node" if wish.same_node and count >= wish.n else ""
+    most = max(map(len, free.values()), default=0) if where else count
+    return f"{most} of {wish.n} such GPUs are {why} at that time{where}"

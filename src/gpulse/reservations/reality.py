@@ -1,0 +1,152 @@
+"""Where what runs is not as it was reserved; pure. It is told, and nothing is done about it here.
+
+squatter: somebody else is on a GPU that is reserved now. no_show: it is reserved now, and for some time its person has
+been on none of its GPUs. overrun: a reservation is over, and its person's processes from before are still there.
+blocked: somebody is on a GPU that another's reservation begins on soon. Of nodes that are down nothing is said.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from gpulse.config.reservations import Reservations as Settings
+from gpulse.reservations.model import Place, Reservation
+
+Kind = Literal["squatter", "no_show", "overrun", "blocked"]
+# How long after its end a reservation is overrun.
+OVERRUN_SECONDS = 86400.0
+
+
+class Seen(NamedTuple):
+    """Somebody on a GPU: since when, and with which processes."""
+
+    login: str
+    since: float
+    pids: tuple[int, ...] = ()
+
+
+class Use(NamedTuple):
+    """Who is on the GPU at a place; `up` is false where the hub does not know that now."""
+
+    up: bool
+    seen: tuple[Seen, ...] = ()
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """`person` is whose reservation it is, `other` who else is there; a no-show has all GPUs of its reservation."""
+
+    kind: Kind
+    reservation: str
+    place: Place | None
+    person: str
+    other: str | None
+    since: float
+    message: str
+    pids: tuple[int, ...] = ()
+
+
+class Memory(NamedTuple):
+    """What is remembered from one look to the next: since when there are looks, and when who came was last there."""
+
+    began: float
+    used: Mapping[str, float] = {}
+
+
+def findings(
+    nearby: Sequence[Reservation], now: float, uses: Mapping[Place, Use], memory: Memory, settings: Settings
+) -> tuple[list[Finding], Memory]:
+    """All there is to say now, and what to remember for the next time.
+
+    `nearby` are the reservations from OVERRUN_SECONDS ago until `blocked_minutes` from now. A place that `uses` does
+    not have is as one whose node is down.
+    """
+    current = [one for one in nearby if one.state(now) == "now"]
+    holders = {place: one.person for one in current for place in one.places}
+    used: dict[str, float] = {}
+    found: list[Finding] = []
+    for one in current:
+        found += _squatters(one, uses)
+        used[one.id] = _last_used(one, now, uses, memory)
+        if not one.hold and now - used[one.id] >= settings.no_show_minutes * 60:
+            found.append(_finding("no_show", one, None, None, used[one.id]))
+    for one in nearby:
+        state = one.state(now)
+        if state == "coming" and one.start - now <= settings.blocked_minutes * 60:
+            found += _blocking(one, uses, holders)
+    found += _overruns(nearby, now, uses, holders)
+    return found, Memory(memory.began, used)
+
+
+def words(kind: Kind, person: str, other: str | None, place: Place | None) -> str:
+    """A finding for people, without its times; whoever may not know a name puts another in."""
+    if kind == "squatter":
+        return f"{person} has reserved {place}, and {other} is on it"
+    if kind == "blocked":
+        return f"{person} has reserved {place} for soon, and {other} is on it"
+    if kind == "overrun":
+        return f"{person}'s reservation of {place} is over, and {person} is still on it"
+    return f"{person} has reserved GPUs and does not use them"
+
+
+def _squatters(one: Reservation, uses: Mapping[Place, Use]) -> Iterator[Finding]:
+    for place, seen in _there(one, uses):
+        if seen.login != one.person:
+            yield _finding("squatter", one, place, seen, max(seen.since, one.start))
+
+
+def _blocking(one: Reservation, uses: Mapping[Place, Use], holders: Mapping[Place, str]) -> Iterator[Finding]:
+    for place, seen in _there(one, uses):
+        # Who has reserved it until then is where they should be.
+        if seen.login not in (one.person, _holder(place, holders)):
+            yield _finding("blocked", one, place, seen, seen.since)
+
+
+def _overruns(
+    nearby: Sequence[Reservation], now: float, uses: Mapping[Place, Use], holders: Mapping[Place, str]
+) -> list[Finding]:
+    """By place and person only the last of their reservations there."""
+    found: dict[tuple[Place, str], Finding] = {}
+    for one in sorted(nearby, key=lambda one: one.last):
+        if one.state(now) != "over" or not one.holds or now - one.last >= OVERRUN_SECONDS:
+            continue
+        for place, seen in _there(one, uses):
+            if seen.login == one.person and seen.since < one.last and _holder(place, holders) != one.person:
+                alone = _finding("overrun", one, place, None, one.last)
+                found[place, one.person] = msgspec.structs.replace(alone, pids=seen.pids)
+    return list(found.values())
+
+
+def _last_used(one: Reservation, now: float, uses: Mapping[Place, Use], memory: Memory) -> float:
+    """When its person was last on one of its GPUs, or may have been, or could first have come."""
+    known = [uses[place] for place in one.places if place in uses and uses[place].up]
+    # Who cannot reach a node is no no-show, nor is it known who is on it.
+    if len(known) < len(one.places) or any(seen.login == one.person for use in known for seen in use.seen):
+        return now
+    return max(one.start, memory.began, memory.used.get(one.id, one.start))
+
+
+def _there(one: Reservation, uses: Mapping[Place, Use]) -> Iterator[tuple[Place, Seen]]:
+    for place in one.places:
+        use = uses.get(place)
+        if use is not None and use.up:
+            for seen in use.seen:
+                yield place, seen
+
+
+def _holder(place: Place, holders: Mapping[Place, str]) -> str | None:
+    return holders.get(place) or holders.get(place.card)
+
+
+def _finding(kind: Kind, one: Reservation, place: Place | None, seen: Seen | None, since: float) -> Finding:
+    other = None if seen is None else seen.login
+    return Finding(
+        kind=kind,
+        reservation=one.id,
+        place=place,
+        person=one.person,
+        other=other,
+        since=since,
+        message=words(kind, one.person, other, place),
+        pids=() if seen is None else seen.pids,
+    )

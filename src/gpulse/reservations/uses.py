@@ -1,0 +1,119 @@
+"""Who is on reserved GPUs: read from the fleet, and only of nodes that have told something else since."""
+
+from collections.abc import Collection, Mapping
+
+from gpulse.fleet import state
+from gpulse.fleet.booked import index_of
+from gpulse.fleet.fleet import Fleet
+from gpulse.fleet.model import Process
+from gpulse.fleet.node import Node
+from gpulse.reservations.model import Place
+from gpulse.reservations.reality import Seen, Use
+
+_DOWN = Use(up=False, seen=())
+
+
+class _Watched:
+    """A node with reserved places, and what it told when it was read last."""
+
+    def __init__(self, name: str, places: Collection[Place], node: Node | None):
+        self.name = name
+        self.places = places
+        self.node = node
+        self.processes: object = None
+        self.gpus: object = None
+        self.state = -1
+
+
+class Uses:
+    """`by_place` is as of the last `look`."""
+
+    def __init__(self, fleet: Fleet):
+        self._fleet = fleet
+        self._layout = -1
+        self._watched: list[_Watched] = []
+        self.by_place: dict[Place, Use] = {}
+
+    def want(self, places: Collection[Place]) -> None:
+        """Those to look at from now on."""
+        wanted: dict[str, list[Place]] = {}
+        for place in sorted(places):
+            wanted.setdefault(place.node, []).append(place)
+        self._watch(wanted)
+        self.by_place = {place: use for place, use in self.by_place.items() if place in places}
+
+    def look(self, now: float) -> list[str]:
+        """The nodes where something is another way than it was."""
+        fleet, changed = self._fleet, []
+        if fleet.layout != self._layout:
+            self._watch({one.name: one.places for one in self._watched})
+        states = fleet.node_columns.state.tobytes()
+        for one in self._watched:
+            node = one.node
+            code = state.DOWN_NODE if node is None else states[node.slot]
+            # A node keeps these two until it sends others.
+            if code == one.state and (node is None or (node.processes is one.processes and node.gpus is one.gpus)):
+                continue
+            one.state = code
+            if node is not None:
+                one.processes, one.gpus = node.processes, node.gpus
+            if self._take(node if code == state.UP else None, one.places, now):
+                changed.append(one.name)
+        return changed
+
+    def _watch(self, wanted: Mapping[str, Collection[Place]]) -> None:
+        """What is as it was need not be read again."""
+        fleet = self._fleet
+        self._layout = fleet.layout
+        before = {one.name: one for one in self._watched}
+        self._watched = []
+        for name, places in wanted.items():
+            node = fleet.known(name) if fleet.has(name) else None
+            known = before.get(name)
+            same = known is not None and known.node is node and known.places == places
+            self._watched.append(known if known is not None and same else _Watched(name, places, node))
+
+    def _take(self, node: Node | None, places: Collection[Place], now: float) -> bool:
+        changed = False
+        people = {} if node is None else _people(node)
+        for place in places:
+            before = self.by_place.get(place)
+            use = _DOWN if node is None else Use(up=True, seen=_on(place, people, before, now))
+            if before != use:
+                self.by_place[place] = use
+                changed = True
+        return changed
+
+
+def _people(node: Node) -> dict[str, list[tuple[str, Process]]]:
+    """By index the logins of who computes there, with their processes; a display on the card holds nobody up."""
+    indexes = {gpu.uuid: index_of(gpu) for gpu in node.gpus if gpu.uuid}
+    found: dict[str, list[tuple[str, Process]]] = {}
+    for process in node.processes:
+        if process.user is None or process.vanished:
+            continue
+        for use in process.gpus or ():
+            index = indexes.get(use.uuid or "")
+            if index is not None and use.kinds != ["graphics"]:
+                found.setdefault(index, []).append((process.user, process))
+    return found
+
+
+def _on(
+    place: Place, people: Mapping[str, list[tuple[str, Process]]], before: Use | None, now: float
+) -> tuple[Seen, ...]:
+    """On a card that is split are those who are on one of its instances."""
+    known = {one.login: one.since for one in before.seen} if before is not None else {}
+    there: dict[str, list[Process]] = {}
+    for index, processes in people.items():
+        if index == place.index or index.partition(".")[0] == place.index:
+            for login, process in processes:
+                there.setdefault(login, []).append(process)
+    return tuple(_seen(login, there[login], known.get(login, now), now) for login in sorted(there))
+
+
+def _seen(login: str, processes: list[Process], first: float, now: float) -> Seen:
+    """`first`: when the hub saw them here first, for processes that do not tell when they began."""
+    since = min(first if one.start_time is None else min(now, one.start_time) for one in processes)
+    pids = sorted({one.pid for one in processes if one.pid is not None})
+    return Seen(login=login, since=since, pids=tuple(pids))

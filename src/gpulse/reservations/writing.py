@@ -1,0 +1,229 @@
+"""Reservations made and changed: what happens in the database, in one transaction each."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+from sqlalchemy import Connection
+
+from gpulse.errors import ReservationError
+from gpulse.reservations import rules
+from gpulse.reservations.model import Change, Changes, Place, Reservation, Wanted, in_order, storable
+from gpulse.reservations.rules import By
+from gpulse.store import hub
+from gpulse.store import reservations as table
+from gpulse.store.reservations import ChangeRow, Kept, ReservationRow
+
+# Which GPUs, of all that are there, once it is known what is booked.
+Choose = Callable[[Sequence[Reservation]], Sequence[Place]]
+Action = Literal["made", "changed", "ended", "cancelled", "released", "imported"]
+# Who ends what nobody asked to end.
+ITSELF = "gpulse"
+
+
+def make(
+    connection: Connection, wanted: Wanted, by: By, now: float, choose: Choose | None = None, dry_run: bool = False
+) -> Reservation:
+    """One that nobody else has anything of; or ReservationError, and nothing has changed."""
+    if choose is not None:
+        start = rules.begun(wanted.start, now)
+        chosen = choose(read_all(table.holding(connection, start, float("inf"))))
+        wanted = msgspec.structs.replace(wanted, places=tuple(chosen))
+    wanted = _settled(wanted, now)
+    made = _new(wanted, by, now)
+    rules.check_new(wanted, _others(connection, made, by, now), by, now)
+    return made if dry_run else _added(connection, made, by, now)
+
+
+def make_many(
+    connection: Connection, wanted: Sequence[Wanted], by: By, now: float, dry_run: bool = False
+) -> list[Reservation | ReservationError]:
+    """Each by itself, in this order: what became of it."""
+    outcomes: list[Reservation | ReservationError] = []
+    for one in wanted:
+        settled = _settled(one, now)
+        made = _new(settled, by, now)
+        # In a dry run those before it are not in the database.
+        before = [outcome for outcome in outcomes if isinstance(outcome, Reservation)] if dry_run else []
+        try:
+            rules.check_new(settled, _others(connection, made, by, now) + before, by, now)
+        except ReservationError as error:
+            outcomes.append(error)
+            continue
+        outcomes.append(made if dry_run else _added(connection, made, by, now))
+    return outcomes
+
+
+def change(
+    connection: Connection,
+    identity: str,
+    changes: Changes,
+    by: By,
+    now: float,
+    revision: int | None = None,
+    dry_run: bool = False,
+) -> Reservation:
+    """How it is afterwards; or ReservationError, and nothing has changed."""
+    before = known(connection, identity)
+    if revision is not None and revision != before.revision and rules.may_change(before, by):
+        raise ReservationError(
+            409, "changed_meanwhile", "somebody has changed this reservation meanwhile", "look at it again"
+        )
+    after = changed(before, changes, now)
+    rules.check_change(before, after, _others(connection, after, by, now), by, now)
+    return after if dry_run or after == before else _replaced(connection, before, after, "changed", by.name, now)
+
+
+def stop(connection: Connection, identity: str, by: By, now: float) -> Reservation:
+    """Ended where it has begun, else cancelled."""
+    before = known(connection, identity)
+    rules.check_stop(before, by, now)
+    ending: Literal["ended", "cancelled"] = "ended" if before.start <= now else "cancelled"
+    after = msgspec.structs.replace(before, ended_at=now, ending=ending)
+    return _replaced(connection, before, after, ending, by.name, now)
+
+
+def release(connection: Connection, identity: str, reason: Literal["no_show"], now: float) -> Reservation | None:
+    """Ended by gpulse itself; None where it is over, or has not begun."""
+    before = known(connection, identity)
+    if before.state(now) != "now":
+        return None
+    after = msgspec.structs.replace(before, ended_at=now, ending=reason)
+    return _replaced(connection, before, after, "released", ITSELF, now)
+
+
+def known(connection: Connection, identity: str) -> Reservation:
+    kept = table.by_id(connection, identity)
+    if kept is None:
+        raise ReservationError(404, "reservation_unknown", "there is no such reservation", "look them up again")
+    return read(kept)
+
+
+def changed(before: Reservation, changes: Changes, now: float) -> Reservation:
+    """How it would be, whether that may be or not."""
+    start = before.start if changes.start in (None, before.start) else rules.begun(changes.start, now)
+    return msgspec.structs.replace(
+        before,
+        person=before.person if changes.person is None else storable(changes.person),
+        places=before.places if changes.places is None else in_order(changes.places),
+        start=start,
+        end=before.end if changes.end is None else changes.end,
+        comment=before.comment if changes.comment is None else storable(changes.comment),
+    )
+
+
+def history(connection: Connection, identity: str) -> list[Change]:
+    """The oldest first."""
+    known(connection, identity)
+    return [
+        msgspec.convert(
+            {
+                "at": row.at,
+                "by": row.by,
+                "action": row.action,
+                "before": None if row.before is None else msgspec.json.decode(row.before),
+                "after": msgspec.json.decode(row.after),
+            },
+            Change,
+        )
+        for row in table.history(connection, identity)
+    ]
+
+
+def read(kept: Kept) -> Reservation:
+    row, places = kept
+    return Reservation(
+        id=row.id,
+        person=row.person,
+        maker=row.maker,
+        places=in_order(Place(node, index) for node, index in places),
+        start=row.start_at,
+        end=row.end_at,
+        comment=row.comment,
+        hold=row.hold,
+        made_at=row.made_at,
+        revision=row.revision,
+        ended_at=row.ended_at,
+        ending=row.ending,  # type: ignore[arg-type]  # only what a Reservation had gets there
+        imported=row.imported,
+    )
+
+
+def read_all(kept: Sequence[Kept]) -> list[Reservation]:
+    return [read(one) for one in kept]
+
+
+def _settled(wanted: Wanted, now: float) -> Wanted:
+    """As it can be kept."""
+    return msgspec.structs.replace(
+        wanted,
+        person=storable(wanted.person),
+        places=in_order(wanted.places),
+        start=rules.begun(wanted.start, now),
+        comment=storable(wanted.comment),
+    )
+
+
+def _new(wanted: Wanted, by: By, now: float) -> Reservation:
+    return Reservation(
+        id="",
+        person=wanted.person,
+        maker=by.name,
+        places=wanted.places,
+        start=wanted.start,
+        end=wanted.end,
+        comment=wanted.comment,
+        hold=wanted.hold,
+        made_at=now,
+        revision=0,
+        imported=wanted.imported,
+    )
+
+
+def _others(connection: Connection, one: Reservation, by: By, now: float) -> list[Reservation]:
+    """All that the rules look at: what is in its way, and, where that matters, what else its person has."""
+    near = table.in_the_way(connection, (place.node for place in one.places), one.start, one.end)
+    own = [] if by.admin else table.standing(connection, one.person, now)
+    return read_all(list({kept[0].id: kept for kept in (*near, *own)}.values()))
+
+
+def _added(connection: Connection, made: Reservation, by: By, now: float) -> Reservation:
+    made = msgspec.structs.replace(made, id=secrets.token_hex(6), revision=hub.next_revision(connection))
+    table.add(connection, _row(made), made.places)
+    _note(connection, None, made, "imported" if made.imported else "made", by.name, now)
+    return made
+
+
+def _replaced(
+    connection: Connection, before: Reservation, after: Reservation, action: Action, by: str, now: float
+) -> Reservation:
+    after = msgspec.structs.replace(after, revision=hub.next_revision(connection))
+    table.change(connection, _row(after), None if after.places == before.places else after.places)
+    _note(connection, before, after, action, by, now)
+    return after
+
+
+def _note(
+    connection: Connection, before: Reservation | None, after: Reservation, action: Action, by: str, now: float
+) -> None:
+    was = None if before is None else msgspec.json.encode(before).decode()
+    table.note(connection, ChangeRow(after.id, now, by, action, was, msgspec.json.encode(after).decode()))
+
+
+def _row(one: Reservation) -> ReservationRow:
+    return ReservationRow(
+        id=one.id,
+        person=one.person,
+        maker=one.maker,
+        start_at=one.start,
+        end_at=one.end,
+        last_at=one.last,
+        comment=one.comment,
+        hold=one.hold,
+        imported=one.imported,
+        made_at=one.made_at,
+        ended_at=one.ended_at,
+        ending=one.ending,
+        revision=one.revision,
+    )

@@ -1,0 +1,142 @@
+"""gpulse picks: which GPUs, and what is said when there are too few."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpulse.errors import ReservationError
+from gpulse.fleet.finder import Wish
+from gpulse.fleet.views import GpuView
+from gpulse.reservations.picking import pick
+from gpulse.reservations.rules import overlapping
+from tests.reservations.wanting import HOUR, NOW, places, reservation
+
+GIB = 2**30
+STATES = {"f": "free", "b": "busy", "i": "idle", "r": "reserved", "d": "down", "u": "unhealthy", "s": "stale"}
+
+
+def gpu(node, index, state="free", gigabytes=80, **more):
+    return GpuView(
+        node=node, id=f"{node}/{index}", index=index, state=state, memory_total_bytes=gigabytes * GIB,
+        model=f"H100 {gigabytes}G", **more,
+    )  # fmt: skip
+
+
+def fleet(gigabytes=80, **states):
+    return [gpu(node, at, STATES[state], gigabytes) for node, word in states.items() for at, state in enumerate(word)]
+
+
+def picked(gpus, others=(), start=5.0, end=6.0, ids=None, **wish):
+    chosen = pick(gpus, Wish(**wish), NOW + start * HOUR, NOW + end * HOUR, others, NOW, ids)
+    return " ".join(map(str, chosen))
+
+
+def refused(code, *words, **named):
+    with pytest.raises(ReservationError) as caught:
+        picked(*words, **named)
+    assert caught.value.code == code
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("gpus", "wish", "chosen"),
+    [
+        (fleet(a="ff", b="ffff"), {"n": 2}, "a:0 a:1"),
+        (fleet(a="ffff", b="fbff"), {"n": 2}, "b:0 b:1"),
+        (fleet(a="ff", b="ff"), {"n": 3}, "a:0 a:1 b:0"),
+        (fleet(a="ff", b="ffff"), {"n": 3, "same_node": True}, "b:0 b:1 b:2"),
+        ([*fleet(40, a="ff"), *fleet(80, b="ff")], {"n": 2, "memory_bytes": 60 * GIB}, "b:0 b:1"),
+        (fleet(a="fduf"), {"n": 2}, "a:0 a:3"),
+        (fleet(a="bis"), {"n": 3}, "a:0 a:1 a:2"),
+    ],
+)
+def test_for_later_whoever_is_there_now(gpus, wish, chosen):
+    assert picked(gpus, **wish) == chosen
+
+
+def test_for_now_only_what_is_free_now():
+    assert picked(fleet(a="bisfr"), start=0, n=2) == "a:3 a:4"
+    assert picked(fleet(a="bf"), start=1 / 60, n=1) == "a:1"
+    assert picked(fleet(a="bf"), start=1.1 / 60, n=1) == "a:0"
+    error = refused("conflict", fleet(a="bisf"), start=-0.01, n=2)
+    assert error.message == "1 of 2 such GPUs are free now and not reserved at that time"
+    assert error.alternatives == []
+
+
+def test_not_what_is_reserved_then():
+    others = [reservation("a:0 a:1", 0, 5.5, "bob"), reservation("a:2", 6, 9, "bob"), reservation("a:3", 0, 5, "bob")]
+    assert picked(fleet(a="ffff"), others, n=2) == "a:2 a:3"
+    assert picked(fleet(a="ffff"), others, start=5.5, end=6, n=4) == "a:0 a:1 a:2 a:3"
+
+
+def test_split_cards_and_their_instances():
+    mig = [
+        gpu("a", 0, counted=False, uuid="GPU-0", mig_enabled=True),
+        gpu("a", 0, uuid="MIG-0", parent_uuid="GPU-0", mig_index=0),
+        gpu("a", 0, uuid="MIG-1", parent_uuid="GPU-0", mig_index=1),
+        gpu("a", 1, uuid="GPU-1"),
+    ]
+    assert picked(mig, n=3) == "a:0.0 a:0.1 a:1"
+    assert picked(mig, [reservation("a:0.1", 0, 9, "bob")], n=2) == "a:0.0 a:1"
+    # Whoever booked the card before it was split has all of it; one that was split then is not whole for others.
+    assert picked(mig, [reservation("a:0", 0, 9, "bob")], n=1) == "a:1"
+    assert picked(mig, [reservation("a:1.3", 0, 9, "bob")], n=2) == "a:0.0 a:0.1"
+
+
+def test_only_those_that_a_filter_leaves():
+    assert picked(fleet(a="ff", b="ff"), n=1, ids={"b/1"}) == "b:1"
+
+
+def test_what_the_fleet_has_not():
+    assert "there are 2 such GPUs, and 3 are wanted" in refused("no_gpus", fleet(a="ff"), n=3).message
+    assert "1 more are down or unhealthy" in refused("no_gpus", fleet(a="fd"), n=2).message
+    error = refused("no_gpus", fleet(a="ff", b="ff"), n=3, same_node=True)
+    assert (error.status, error.message) == (422, "no node has 3 such GPUs; the most on one is 2")
+    refused("no_gpus", [], n=1)
+    refused("no_gpus", [GpuView(node="a", id="a", state="free")], n=1)
+
+
+def test_the_next_time_there_are_enough():
+    others = [reservation("a:0", 5, 7, "bob"), reservation("a:1", 5, 8, "bob"), reservation("a:1", 8.5, 20, "bob")]
+    error = refused("conflict", fleet(a="ff", b="f"), others, n=2, same_node=True)
+    assert error.message == "1 of 2 such GPUs are not reserved at that time"
+    (later,) = error.alternatives
+    # Half an hour between the two is not enough for an hour.
+    assert (later.start, later.end, later.places) == (NOW + 20 * HOUR, NOW + 21 * HOUR, places("a:0 a:1"))
+
+
+SPANS = st.tuples(st.integers(0, 15), st.integers(1, 5), st.sampled_from(["a:0", "a:1", "b:0", "b:1", "b:2"]))
+
+
+@given(st.lists(SPANS, max_size=15), st.integers(0, 10), st.integers(1, 5), st.integers(1, 5), st.booleans())
+def test_what_is_picked_can_be_had_and_nothing_sooner(spans, start, length, count, same_node):
+    others = []
+    for number, (begins, hours, where) in enumerate(spans):
+        one = reservation(where, begins, begins + hours, "bob", id=str(number))
+        if not overlapping(one.places, one.start, one.end, others):
+            others.append(one)
+    gpus = fleet(a="ff", b="fff")
+    wish = {"n": count, "same_node": same_node}
+
+    def possible(at):
+        free = [
+            place for place in places("a:0 a:1 b:0 b:1 b:2")
+            if not overlapping([place], NOW + at * HOUR, NOW + (at + length) * HOUR, others)
+        ]  # fmt: skip
+        most = max(sum(place.node == node for place in free) for node in "ab")
+        return (most if same_node else len(free)) >= count
+
+    try:
+        chosen = places(picked(gpus, others, start, start + length, **wish))
+    except ReservationError as error:
+        assert not possible(start)
+        if error.code == "conflict":
+            (later,) = error.alternatives
+            hours = (later.start - NOW) / HOUR
+            assert not any(possible(at) for at in range(start, int(hours)))
+            assert not overlapping(later.places, later.start, later.end, others)
+            assert len(set(later.places)) == count
+        return
+    assert len(set(chosen)) == count
+    assert not overlapping(chosen, NOW + start * HOUR, NOW + (start + length) * HOUR, others)
+    assert not same_node or len({place.node for place in chosen}) == 1
