@@ -71,7 +71,7 @@ def hub(nodes: int) -> Iterator[str]:
         try:
             assert process.stdout
             url = process.stdout.readline().strip()
-            while _ask(url, "api/v1/summary")["nodes_up"] < nodes:
+            while ask(url, "api/v1/summary")["nodes_up"] < nodes:
                 time.sleep(0.5)
             yield url
         finally:
@@ -79,7 +79,7 @@ def hub(nodes: int) -> Iterator[str]:
             process.wait(30)
 
 
-def _ask(url: str, path: str) -> dict[str, int]:
+def ask(url: str, path: str) -> dict[str, int]:
     with urllib.request.urlopen(url + path, timeout=20) as answer:  # noqa: S310 - our own
         return dict(json.load(answer))
 
@@ -87,7 +87,7 @@ def _ask(url: str, path: str) -> dict[str, int]:
 def load_bars(browser: Browser) -> list[Bar]:
     """A small fleet: how soon it is seen, and what it sends."""
     with hub(40) as url:
-        nodes = _ask(url, "api/v1/nodes?limit=100")["items"]
+        nodes = ask(url, "api/v1/nodes?limit=100")["items"]
         visible, worked = first_look(browser, url, [node["name"] for node in nodes])  # type: ignore[attr-defined]
     with hub(50) as url:
         traffic = traffic_of(browser, url)
@@ -162,12 +162,12 @@ def main() -> None:
     bars: list[Bar] = []
     print(f"load of the machine before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n", flush=True)
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
-        browser = playwright.chromium.launch(executable_path=str(_pinned(Path(folder))), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=str(pinned(Path(folder))), args=FLAGS)
         if "load" in parts:
             bars += load_bars(browser)
         if parts != ("load",):
             with hub(options.nodes) as url:
-                print(f"{_ask(url, 'api/v1/summary')['gpus']:,} GPUs on {options.nodes:,} nodes\n", flush=True)
+                print(f"{ask(url, 'api/v1/summary')['gpus']:,} GPUs on {options.nodes:,} nodes\n", flush=True)
                 if "pan" in parts:
                     bars += pan_bars(browser, url)
                 if "table" in parts:
@@ -180,7 +180,7 @@ def main() -> None:
     sys.exit(0 if all(bar.met for bar in bars) else 1)
 
 
-def _pinned(folder: Path) -> Path:
+def pinned(folder: Path) -> Path:
     """A program that starts Chromium on its core."""
     chromium = shutil.which("chromium")
     if chromium is None:

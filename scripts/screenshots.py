@@ -29,7 +29,7 @@ LAB, LARGE = "lab", "large"
 NODES = {LAB: 16, LARGE: 1250}
 SEED = 1
 # What is there only when a page has its data.
-LOADED = "main :is(.panels li, .uplot, tbody tr)"
+LOADED = "main :is(.panels li, .uplot, tbody tr, [role=grid] [role=row], .two form)"
 
 
 class Shot(NamedTuple):
@@ -63,6 +63,7 @@ SHOTS = (
     Shot("gpu", "#/gpus/{gpu}"),
     Shot("people", "#/people", height=640),
     Shot("person", "#/people/{person}", height=640),
+    Shot("reservations", "#/reservations"),
     Shot("kiosk", "#/?kiosk=0&view=cards", 1920, 1080, theme="dark"),
     Shot("yellow", "#/?view=cards", height=560, theme="yellow"),
     Shot("blue", "#/?view=cards", height=560, theme="blue"),

@@ -20,11 +20,14 @@ from gpulse.auth import local_key
 from gpulse.auth.directory import Directory
 from gpulse.auth.tokens import Tokens
 from gpulse.auth.upgrades import Upgrades
-from gpulse.config import Config, DropFolderTable
+from gpulse.config import Config, DropFolderTable, database_url
 from gpulse.discovery import Source, watch
 from gpulse.fleet.fleet import Fleet, FleetSettings
 from gpulse.hub_side import Asked, asking, ssh_settings
 from gpulse.membership import Membership
+from gpulse.reservations.desk import Desk
+from gpulse.reservations.table import Reservations
+from gpulse.simulate import bookings
 from gpulse.simulate.transport import Scene, SimulatedTransport
 from gpulse.store import Records
 from gpulse.tls.serving import ServingTls
@@ -43,6 +46,8 @@ TICK_SECONDS = 1.0
 # Who was signed out by another process is gone within a second, looks of the live stream included.
 _ACCOUNTS_SECONDS = 0.5
 _DAY_SECONDS = 86400.0
+# By then every simulated node has told who is on it.
+_FIRST_LINES_SECONDS = 1.5
 ADD_NODES = "add nodes with: gpulse up 'gpu[01-16]'; or look at a simulated cluster with: gpulse demo"
 NO_GPUS = f"There is no GPU on this machine and no other node was given; {ADD_NODES}"
 NO_NODES = f"There are no nodes yet; {ADD_NODES}"
@@ -85,14 +90,17 @@ class Hub:
         descriptors.raise_limit()
         gc.set_threshold(50_000, 20, 50)
         async with AsyncExitStack() as stack:
-            records = stack.enter_context(Records(self.config.hub.data))
+            # What is simulated is kept in its folder, never among what is real.
+            url = database_url(self.config.store) if scene is None else None
+            records = stack.enter_context(Records(self.config.hub.data, url))
             nodes = self._simulated(scene) if scene is not None else self._real_nodes(sources, records)
             parts = await stack.enter_async_context(nodes)
             access, following = await stack.enter_async_context(self._people(records, listener))
+            desk, booking = await stack.enter_async_context(self._reserving(records, access, scene))
             ticking = await stack.enter_async_context(_running(self._tick()))
             if self._tls is not None:
                 parts.append(await stack.enter_async_context(_running(self._tls.follow(self._say))))
-            await self._serve(listener, access, *parts, following, ticking)
+            await self._serve(listener, access, desk, *parts, *booking, following, ticking)
 
     @asynccontextmanager
     async def _simulated(self, scene: Scene) -> AsyncIterator[list[Task]]:
@@ -148,6 +156,32 @@ class Hub:
             async with _running(self._follow_people(directory)) as following:
                 yield access, following
             await directory.note_uses()
+
+    @asynccontextmanager
+    async def _reserving(
+        self, records: Records, access: Access, scene: Scene | None
+    ) -> AsyncIterator[tuple[Desk | None, list[Task]]]:
+        settings = self.config.reservations
+        if not settings.enabled:
+            yield None, []
+            return
+        desk = Desk(Reservations(records), self.fleet, settings)
+        desk.look()
+        async with _running(self._follow_reservations(desk, access.directory, scene)) as following:
+            yield desk, [following]
+
+    async def _follow_reservations(self, desk: Desk, directory: Directory, scene: Scene | None) -> None:
+        """As others make them, as they begin and end, and as people come or do not."""
+        if scene is not None:
+            await asyncio.sleep(_FIRST_LINES_SECONDS)
+            await bookings.make_up(self.config.hub.data, self.fleet, self._operator.name, time.time())
+        told = ""
+        while True:
+            trouble = await desk.follow(directory.audit.note)
+            if trouble and trouble != told:
+                self._say(trouble)
+            told = trouble
+            await asyncio.sleep(TICK_SECONDS)
 
     async def _follow_people(self, directory: Directory) -> None:
         told = ""
@@ -205,7 +239,7 @@ class Hub:
             due = max(due + TICK_SECONDS, time.monotonic())
             await asyncio.sleep(due - time.monotonic())
 
-    async def _serve(self, listener: socket.socket, access: Access, *parts: Task) -> None:
+    async def _serve(self, listener: socket.socket, access: Access, desk: Desk | None, *parts: Task) -> None:
         application = create_app(
             self.fleet,
             access=access,
@@ -217,6 +251,7 @@ class Hub:
             ingest=self._ingest,
             strict_transport=self._tls is not None and self._tls.strict(listener.getsockname()[1]),
             examine=self._examining.examine if self._examining is not None else nothing_to_examine,
+            desk=desk,
         )
         server = make_server(application, self._tls.context if self._tls is not None else None)
 

@@ -22,6 +22,8 @@ from gpulse.auth.upgrades import Upgrades
 from gpulse.config import Config, Privacy
 from gpulse.fleet.places import Place
 from gpulse.fleet.sight import Sight
+from gpulse.reservations.desk import Desk
+from gpulse.reservations.table import Reservations
 from gpulse.transport.push import Push
 from tests.api.asking import ask
 from tests.api.fleets import small
@@ -107,8 +109,10 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     }
     fleet = small()
     ingest = Ingest(tokens, Push(fleet, lambda name: Place(name=name)), Upgrades(folder))
-    closed = create_app(fleet, access=access, ingest=ingest)
-    yield World(people, closed, create_app(fleet, access=people.access(anonymous=True), ingest=ingest), callers)
+    desk = Desk(Reservations(people.records), fleet, Config().reservations)
+    closed = create_app(fleet, access=access, ingest=ingest, desk=desk)
+    opened = create_app(fleet, access=people.access(anonymous=True), ingest=ingest, desk=desk)
+    yield World(people, closed, opened, callers)
     people.records.close()
 
 
@@ -144,9 +148,8 @@ def expected(may: str, caller: str, path: str, method: str, *, anonymous: bool) 
     if scope and scope not in wanted:
         return 403
     # What a key must not do, whatever its scopes.
-    return (
-        403 if kind == "key" and (method, path) in {("POST", "/api/v1/me/keys"), ("POST", "/api/v1/me/password")} else 0
-    )
+    refused = {"/api/v1/me/keys", "/api/v1/me/password", "/api/v1/me/feeds"}
+    return 403 if kind == "key" and method == "POST" and path in refused else 0
 
 
 @pytest.mark.parametrize("anonymous", [False, True], ids=["closed", "open"])
@@ -187,7 +190,7 @@ def test_no_address_without_a_rule(tmp_path: Path):
     ruled = {path for path, _, _ in ADDRESSES}
     assert {path for path in routes - ruled if not path.startswith("/api/docs")} == FILES
     assert {route.path for route in app.routes if isinstance(route, WebSocketRoute)} <= ruled
-    assert {may for _, _, may in ADDRESSES} >= {"anyone", "read", "self", "admin", "node"}
+    assert {may for _, _, may in ADDRESSES} >= {"anyone", "read", "self", "member", "admin", "node"}
     with pytest.raises(TypeError, match="may"):
         Endpoint(path="/x", name="x", summary="", answer=None, handle=ask)  # type: ignore[call-arg]
 

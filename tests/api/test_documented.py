@@ -19,7 +19,7 @@ TEXT = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
 def test_every_address_and_parameter(endpoint: Endpoint):
     assert f"`{endpoint.path}`" in TEXT
-    for parameter in endpoint.query.__struct_fields__:
+    for parameter in endpoint.query.__struct_encode_fields__:
         assert f"`{parameter}" in TEXT, parameter
 
 

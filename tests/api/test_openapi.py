@@ -25,7 +25,10 @@ from gpulse.api.hub import Ingest
 from gpulse.api.routes import ENDPOINTS
 from gpulse.auth.tokens import Tokens
 from gpulse.auth.upgrades import Upgrades
+from gpulse.config import Config
 from gpulse.fleet.places import Place
+from gpulse.reservations.desk import Desk
+from gpulse.reservations.table import Reservations
 from gpulse.transport.push import Push
 from tests.api.asking import ask
 from tests.api.fleets import HOSTILE, add, card, process, small, snapshot
@@ -114,7 +117,9 @@ class Described:
         self._node = tokens.create_node("gpu1")
         self._join = tokens.create_join("new[1-9]", expires_at=time.time() + 3600)
         push = Push(FLEET, lambda name: Place(name=name))
-        self._app = create_app(FLEET, access=people.access(), ingest=Ingest(tokens, push, Upgrades(folder)))
+        desk = Desk(Reservations(people.records), FLEET, Config().reservations)
+        ingest = Ingest(tokens, push, Upgrades(folder))
+        self._app = create_app(FLEET, access=people.access(), ingest=ingest, desk=desk)
 
     def headers(self, path: str) -> dict[str, str]:
         if not path.startswith("/api/v1/ingest"):

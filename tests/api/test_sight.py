@@ -16,7 +16,11 @@ from gpulse.api.routes import ENDPOINTS
 from gpulse.config import Access as AccessSettings
 from gpulse.config import Config, Privacy
 from gpulse.fleet.fleet import Fleet, FleetSettings
-from gpulse.fleet.places import Place
+from gpulse.fleet.places import Place as NodePlace
+from gpulse.reservations.desk import Desk
+from gpulse.reservations.model import Place, Wanted
+from gpulse.reservations.rules import By
+from gpulse.reservations.table import Reservations
 from tests.api.asking import ask
 from tests.api.fleets import GIB, card, process, snapshot
 from tests.api.people import HOSTS, People, make_people
@@ -25,11 +29,34 @@ from tests.api.test_live import serving
 # Planted in what nodes tell, by whom they are for: of others these are seen at "full" alone...
 ARGUMENTS = ("hush_folder", "hush_argument", "hush_script", "hush_container", "hush_title")
 # ...and these also at "names".
-NAMES = ("hush_login", "Hush Person", "hush_program", "918273", "765432", "314159", "271828", "4242777", "1234567.875")
+NAMES = (
+    "hush_login",
+    "Hush Person",
+    "hush_program",
+    "hush_comment",
+    "918273",
+    "765432",
+    "314159",
+    "271828",
+    "4242777",
+    "1234567.875",
+)
 OWN = ("own_argument", "own_container", "555111")
 CARDS = [f"GPU-{index}" for index in range(4)]
 # A value for each parameter that is not a choice of few.
-VALUES = {"node": "gpu1", "nodes": "gpu1", "gpu": CARDS[0], "q": "gpu1", "n": "4", "me": "hush_login", "model": "H100"}
+VALUES = {
+    "node": "gpu1",
+    "nodes": "gpu1",
+    "gpu": CARDS[0],
+    "q": "gpu1",
+    "n": "4",
+    "me": "hush_login",
+    "model": "H100",
+    "person": "hush_login",
+    "from": "0",
+    "text": "friday",
+    "for": "2h",
+}
 PATHS = document(ENDPOINTS, "gpulse")["paths"]
 LEVELS = ("names", "anonymous")
 
@@ -53,7 +80,7 @@ def planted() -> Fleet:
         process(555111, "viewer", CARDS[2], "python own_argument") | {"cgroup": "/docker/own_container"},
         process(555112, "viewer", CARDS[3], "python own_argument", 10),
     ]
-    fleet.place(Place(name="gpu1", address="ssh gpu1"))
+    fleet.place(NodePlace(name="gpu1", address="ssh gpu1"))
     cards = [card(uuid, index, memory_used_bytes=40 * GIB) for index, uuid in enumerate(CARDS)]
     fleet.line("gpu1", snapshot("gpu1", cards, processes))
     fleet.tick()
@@ -69,6 +96,23 @@ class World(NamedTuple):
     admin: dict[str, str]
 
 
+# The id of the reservation that is planted.
+RESERVATION: list[str] = []
+
+
+def reserved(people: People, fleet: Fleet) -> Desk:
+    """Somebody has reserved what the viewer is on."""
+    table = Reservations(people.records, fleet.wall)
+    places = (Place("gpu1", "0"), Place("gpu1", "2"))
+    wanted = Wanted(person="hush_login", places=places, start=1000.0, end=2000.0, comment="hush_comment")
+    RESERVATION[:] = [asyncio.run(table.make(wanted, By("hush_login"))).id]
+    desk = Desk(table, fleet, Config().reservations, fleet.wall)
+    desk.look()
+    assert {one.kind for one in desk.findings} == {"squatter"}
+    fleet.tick()
+    return desk
+
+
 def access(people: People, others: Any) -> Any:
     config = Config(access=AccessSettings(hosts=HOSTS), privacy=Privacy(others=others))
     return people.access(anonymous=True, config=config)
@@ -78,7 +122,8 @@ def access(people: People, others: Any) -> Any:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     people = make_people(tmp_path_factory.mktemp("hub"))
     fleet = planted()
-    apps = {level: create_app(fleet, access=access(people, level)) for level in (*LEVELS, "full")}
+    desk = reserved(people, fleet)
+    apps = {level: create_app(fleet, access=access(people, level), desk=desk) for level in (*LEVELS, "full")}
     keys = {role: {"Authorization": f"Bearer {people.key(role)}"} for role in ("viewer", "admin")}
     yield World(people, fleet, apps, keys["viewer"], keys["admin"])
     people.records.close()
@@ -87,7 +132,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def addresses(more: str = "") -> Iterator[tuple[str, str, str]]:
     """Of everything that is described and that people read: method, path, and an address for each choice there is."""
     for path, methods in PATHS.items():
-        filled = path.replace("{node}", "gpu1").replace("{id}", CARDS[0])
+        filled = path.replace("{node}", "gpu1").replace("{id}", CARDS[0]).replace("{reservation}", RESERVATION[0])
         for method, operation in methods.items():
             if operation["x-may"] not in ("read", "anyone", "self") or method not in ("get", "post"):
                 continue
@@ -124,7 +169,7 @@ def everything(app: Starlette, headers: dict[str, str], more: str = "") -> str:
     reads = {path for path, methods in PATHS.items() if any(one["x-may"] == "read" for one in methods.values())}
     assert reads - good <= {"/api/v1/live", "/free"}, "each was answered at least once"
     # What was asked stands in refusals.
-    return "\n".join(told).replace("me=hush_login", "")
+    return "\n".join(told).replace("me=hush_login", "").replace("person=hush_login", "")
 
 
 def found(words: tuple[str, ...], text: str) -> set[str]:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from gpulse.config.thresholds import Thresholds
+from gpulse.fleet.booked import Booked
 from gpulse.fleet.fleet import BadLine, Fleet, FleetSettings
 from gpulse.fleet.frames import Frames
 from gpulse.fleet.places import Place
@@ -95,7 +96,7 @@ def test_exactly_one_state_by_precedence(fleet, fields, held, reserved, expected
     processes = [process(1, "GPU-0")] if held else []
     fleet.line("n1", snapshot(gpu(**fields), processes=processes))
     if reserved:
-        fleet.reserve({"GPU-0"})
+        fleet.book({("n1", "0"): Booked("a", "ann", 0.0, 2000.0)}, {})
     assert states(fleet) == [expected]
     summary = fleet.summary()
     assert summary.gpus == 1 == sum(summary.states.values())

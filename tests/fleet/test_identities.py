@@ -3,6 +3,7 @@
 import pytest
 
 from gpulse.errors import BadLine
+from gpulse.fleet.booked import Booked
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.frames import Frames
 from gpulse.fleet.places import Place
@@ -51,10 +52,10 @@ def test_a_uuid_belongs_to_who_had_it_first(fleet):
     assert sum("GPU-h is told by honest too, which had it first" in words for words in told["liar"]) == 1
 
 
-def test_a_booking_is_of_the_rightful_card(fleet):
+def test_a_booking_is_of_the_place_whatever_its_card_says(fleet):
     fleet.line("honest", snapshot(gpu(uuid="GPU-h"), seq=1))
     fleet.line("liar", snapshot(gpu(uuid="GPU-h")))
-    fleet.reserve({"GPU-h"})
+    fleet.book({("honest", "0"): Booked("a", "ann", 0.0, 2000.0)}, {})
     fleet.tick()
     assert {view.node: view.state for view in fleet.gpus()} == {"honest": "reserved", "liar": "free"}
 

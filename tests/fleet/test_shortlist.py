@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpulse.fleet.booked import Booked
 from gpulse.fleet.filter import Filter
 from gpulse.fleet.finder import Wish, find
 from gpulse.fleet.fleet import Fleet
@@ -13,13 +14,16 @@ from gpulse.fleet.terms import fits_wish
 from tests.fleet.lines import GIB, gpu, process, snapshot
 
 NAMES = {"h": "NVIDIA H100 80GB HBM3", "l": "NVIDIA L40S"}
-# Free, busy, idle, reserved, a split card with one instance that is free.
-KINDS = st.sampled_from(["hf", "hb", "hi", "hr", "lf", "lb", "m"])
+# Free, busy, idle, a split card with one instance that is free; reserved by another, or by who asks; free but reserved
+# soon, by another or by who asks; reserved by who asks, then by another.
+KINDS = st.sampled_from(["hf", "hb", "hi", "lf", "lb", "m", "hr", "lm", "hs", "lo", "hx"])
+NOW = 1000.0
 
 
 def fleet_of(nodes: list[list[str]]) -> Fleet:
     fleet = Fleet(clock=lambda: 5000.0, wall=lambda: 1000.0)
-    booked = []
+    now: dict[tuple[str, str], Booked] = {}
+    later: dict[tuple[str, str], Booked] = {}
     for number, kinds in enumerate(nodes):
         name = f"n{number}"
         fleet.place(Place(name=name))
@@ -35,10 +39,13 @@ def fleet_of(nodes: list[list[str]]) -> Fleet:
             cards.append(gpu(index, uuid=uuid, name=NAMES[kind[0]], memory_total_bytes=memory, utilization_ratio=busy))
             if kind[1] in "bi":
                 processes.append(process(100 + index, uuid, user=f"user{index}"))
-            elif kind[1] == "r":
-                booked.append(uuid)
+            spot = (name, str(index))
+            if kind[1] in "rmx":
+                now[spot] = Booked(id="a", person="bob" if kind[1] == "r" else "ann", start=0, end=NOW + 30)
+            if kind[1] in "sox":
+                later[spot] = Booked(id="b", person="ann" if kind[1] == "o" else "bob", start=NOW + 60, end=NOW + 90)
         fleet.line(name, snapshot(*cards, processes=processes))
-    fleet.reserve(booked)
+    fleet.book(now, later)
     fleet.tick()
     return fleet
 
@@ -50,17 +57,28 @@ def fleet_of(nodes: list[list[str]]) -> Fleet:
     st.booleans(),
     st.sampled_from([None, "h100", "L40S", "A100"]),
     st.sampled_from([None, 9 * GIB, 60 * GIB, 90 * GIB]),
+    st.sampled_from([None, "ann"]),
+    st.sampled_from([0.0, 120.0]),
 )
 def test_the_same_answer_as_from_all_gpus(
-    nodes: list[list[str]], n: int, same_node: bool, model: str | None, memory: int | None
+    nodes: list[list[str]],
+    n: int,
+    same_node: bool,
+    model: str | None,
+    memory: int | None,
+    me: str | None,
+    seconds: float,
 ):
     fleet = fleet_of(nodes)
-    wish = Wish(n=n, memory_bytes=memory, model=model, same_node=same_node)
+    wish = Wish(n=n, memory_bytes=memory, model=model, same_node=same_node, me=me, for_seconds=seconds)
     search = Search(fleet, Filter(fits_wish(model, memory), False))
-    chosen = shortlist(fleet, search.roster, search.all(), wish)
+    chosen = shortlist(fleet, search.roster, search.all(), wish, NOW)
     ids, gpus = set(), []
     for node, places in search.roster.by_node(chosen):
         ids.update(node.ids[place] for place in places)
         gpus += fleet.gpus_of(node.place.name)
     everything = fleet.gpus()
-    assert find(gpus, wish, ids, len(everything)) == find(everything, wish)
+    answer = find(everything, wish, bookings=fleet.bookings, now=NOW)
+    assert find(gpus, wish, ids, len(everything), fleet.bookings, NOW) == answer
+    for one in answer.gpus:
+        assert not fleet.bookings.kept((one.node, str(one.index)), me, NOW + seconds)

@@ -28,6 +28,7 @@ from gpulse.api.routes import ENDPOINTS
 from gpulse.api.security import SecurityHeaders, as_origins
 from gpulse.api.takeover import WebSocketProtocol
 from gpulse.fleet.fleet import Fleet
+from gpulse.reservations.desk import Desk
 
 # How uvicorn must run it: compressing every frame for every listener would cost more than all the rest.
 SERVER_OPTIONS: dict[str, Any] = {
@@ -58,6 +59,7 @@ def create_app(
     ingest: Ingest | None = None,
     strict_transport: bool = False,
     examine: Examine = nothing_to_examine,
+    desk: Desk | None = None,
 ) -> Starlette:
     """The application. `base_path` is a sub-path that a reverse proxy leaves in place: "/gpulse".
 
@@ -66,7 +68,7 @@ def create_app(
     `strict_transport`: browsers shall ask this host by https alone.
     """
     base = "/" + base_path.strip("/") if base_path.strip("/") else ""
-    hub = Hub(fleet, title, notices, access, ingest, examine)
+    hub = Hub(fleet, title, notices, access, ingest, examine, desk)
     answers = Answers(hub)
     allowed = as_origins(origins)
     live = Live(hub, most_listeners, most_streams, sorted(allowed))

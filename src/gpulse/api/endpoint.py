@@ -63,6 +63,8 @@ class Endpoint:
     status: int = 200
     # Whether it tells of people: then an answer is kept only for those who see the same of others.
     of_people: bool = False
+    # Whether it is another one for who has a reservation; of all others nobody is told who asks.
+    of_owner: bool = False
     # Whether the answer is for who asks alone, though everybody may ask.
     personal: bool = False
     # Scopes of keys that suffice beside the usual one.
@@ -142,10 +144,11 @@ class Endpoint:
             response.status_code = self.status
             return response
         # What is kept for others must not know who asked.
-        caller = Caller(NOBODY, hub.fleet.narrowed(caller.sight) if self.of_people else NOTHING)
+        owner = caller.who if self.of_owner and caller.who.name in hub.fleet.bookings.people else NOBODY
+        caller = Caller(owner, hub.fleet.narrowed(caller.sight) if self.of_people else NOTHING)
         seen = caller.sight.key() if self.of_people else ""
         me = getattr(query, "me", "")
-        key = f"{self.name}?{media}?{seen}?{me}?{request.url.path}?{request.url.query}"
+        key = f"{self.name}?{media}?{seen}?{me}?{owner.name or ''}?{request.url.path}?{request.url.query}"
         etag = answers.etag(key)
         if self.method == "GET" and answers.unchanged(request, etag):
             return answers.not_modified(etag)

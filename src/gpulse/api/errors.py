@@ -1,10 +1,12 @@
 """Errors of the API: one shape for programs, words for people."""
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from gpulse.api.reservation_views import AlternativeView, Refused, ReservationView
 from gpulse.api.security import HEADERS
 from gpulse.errors import RequestError
 
@@ -36,11 +38,11 @@ MEANINGS = {
     405: "This is not done at this address.",
     406: "The answer cannot be given in a form the request accepts.",
     408: "The request did not arrive in time.",
-    409: "It is taken already.",
+    409: "It is taken already, or has changed meanwhile.",
     413: "The body is too large, as it is or unpacked.",
     415: "The body is packed in a way the hub does not know.",
     421: "The hub is not known by the name it was asked by.",
-    422: "The filter, or what a node sent, is not understood.",
+    422: "The filter, a time, or what a node sent, is not understood; or a reservation is not within the rules.",
     426: "This address speaks WebSocket.",
     429: "Too much was sent; send less, later.",
     431: "The address and headers are too large.",
@@ -55,6 +57,9 @@ class ErrorDetail(msgspec.Struct, kw_only=True):
     code: str
     message: str
     detail: str
+    # Of a reservation that cannot be: those in the way, and what could be had instead.
+    conflicts: list[ReservationView] | UnsetType = UNSET
+    alternatives: list[AlternativeView] | UnsetType = UNSET
 
 
 class ErrorAnswer(msgspec.Struct, kw_only=True):
@@ -75,8 +80,11 @@ def error_response(
     if media.startswith("text/plain"):
         text = error.message + (f"\n{error.detail}" if error.detail else "") + "\n"
         return Response(text, error.status, headers, "text/plain")
-    answer = ErrorAnswer(error=ErrorDetail(code=error.code, message=error.message, detail=error.detail))
-    return Response(msgspec.json.encode(answer), error.status, headers, "application/json")
+    told = ErrorDetail(code=error.code, message=error.message, detail=error.detail)
+    if isinstance(error, Refused):
+        told.conflicts = error.conflicts
+        told.alternatives = error.alternatives
+    return Response(msgspec.json.encode(ErrorAnswer(error=told)), error.status, headers, "application/json")
 
 
 def on_http_exception(request: Request, exception: Exception) -> Response:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import numpy as np
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, field
 
 from gpulse.api.bodies import Incoming
 from gpulse.api.endpoint import Endpoint
@@ -13,11 +13,12 @@ from gpulse.api.hub import Hub
 from gpulse.api.queries import Filtered
 from gpulse.api.selection import matching, select
 from gpulse.errors import RequestError
-from gpulse.fleet.finder import Answer, Wish, describe, find
+from gpulse.fleet.finder import Answer, Wish, describe, export_of, find
 from gpulse.fleet.shortlist import shortlist
 from gpulse.fleet.sizes import parse_size
 from gpulse.fleet.terms import fits_wish
 from gpulse.fleet.views import GpuView
+from gpulse.reservations.dates import parse_span
 
 _SIZE = r"^[0-9]{1,9}(\.[0-9]{1,6})? ?([mMgGtT]([iI]?[bB])?)?$"
 
@@ -34,6 +35,13 @@ class FreeQuery(Filtered, frozen=True, kw_only=True):
         UNSET
     )
     same_node: Annotated[bool, Meta(description="All on one node.")] = False
+    for_: (
+        Annotated[
+            str,
+            Meta(max_length=100, description="For how long, `2h` or `1d 12h`: leaves out what others reserved within."),
+        ]
+        | UnsetType
+    ) = field(default=UNSET, name="for")
 
 
 async def find_free(hub: Hub, query: FreeQuery, path: Mapping[str, str], incoming: Incoming) -> Answer:
@@ -43,17 +51,21 @@ async def find_free(hub: Hub, query: FreeQuery, path: Mapping[str, str], incomin
         memory_bytes=parse_size(query.memory) if isinstance(query.memory, str) else None,
         model=query.model if isinstance(query.model, str) else None,
         same_node=query.same_node,
+        for_seconds=parse_span(query.for_).total_seconds() if isinstance(query.for_, str) else 0.0,
+        # Not who the query names: anybody could learn by it what somebody has reserved.
+        me=incoming.who.name,
     )
+    now = hub.fleet.wall()
     filter_ = query.filter(incoming.sight)
     fitting = filter_._replace(terms=[*filter_.terms, *fits_wish(wish.model, wish.memory_bytes)])
     roster, rows = await select(hub.fleet, fitting)
     wanted: set[str] = set()
     gpus: list[GpuView] = []
-    few = shortlist(hub.fleet, roster, rows, wish)
+    few = shortlist(hub.fleet, roster, rows, wish, now)
     async for node, found in matching(hub.fleet, roster, few, incoming.sight):
         wanted.update(gpu.id for gpu in found)
         gpus += node.gpus
-    return find(gpus, wish, wanted, int(np.count_nonzero(roster.has_gpu)))
+    return find(gpus, wish, wanted, int(np.count_nonzero(roster.has_gpu)), hub.fleet.bookings, now)
 
 
 async def find_free_text(hub: Hub, query: FreeQuery, path: Mapping[str, str], incoming: Incoming) -> str:
@@ -71,7 +83,7 @@ def as_text(answer: Answer) -> str:
         by_node.setdefault(gpu.node, []).append(gpu)
     lines = []
     for node, gpus in by_node.items():
-        export = find(gpus, Wish(n=len(gpus))).export
+        export = export_of(gpus, gpus)
         if export is not None and re.fullmatch(r"[\w.@:-]+", node):
             lines.append(f"export {export}  # on {node}: ssh {node}")
     lines += [describe(gpu) for gpu in answer.gpus]
@@ -93,6 +105,7 @@ ENDPOINTS = (
         may="read",
         query=FreeQuery,
         of_people=True,
+        of_owner=True,
         errors=(400, 406, 422),
     ),
     Endpoint(
@@ -104,6 +117,7 @@ ENDPOINTS = (
         may="read",
         query=FreeQuery,
         of_people=True,
+        of_owner=True,
         errors=(400, 404, 406, 422),
         media="text/plain",
     ),

@@ -12,6 +12,7 @@ from gpulse.api.fullness import Fullness
 from gpulse.auth.tokens import Tokens
 from gpulse.auth.upgrades import Upgrades
 from gpulse.fleet.fleet import Fleet
+from gpulse.reservations.desk import Desk
 from gpulse.transport.checks import Examination
 from gpulse.transport.push import Push
 
@@ -45,6 +46,7 @@ class Hub:
         access: Access,
         ingest: Ingest | None = None,
         examine: Examine = nothing_to_examine,
+        desk: Desk | None = None,
         clock: Callable[[], float] = time.monotonic,
     ):
         self.fleet = fleet
@@ -55,6 +57,8 @@ class Hub:
         self.ingest = ingest
         # Doctor's checks of a node by its name; None where it is not read over SSH.
         self.examine = examine
+        # None where the site has no reservations.
+        self.desk = desk
         self.fullness = Fullness(fleet)
         # How many watch the live stream; whoever serves it says so.
         self.listeners: Callable[[], int] = lambda: 0

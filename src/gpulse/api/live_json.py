@@ -24,6 +24,8 @@ class FullFrame(msgspec.Struct, kw_only=True, tag_field="type", tag="full"):
     title: str
     notices: list[str]
     summary: Summary
+    # Grows when reservations change, or what is found about them.
+    reservations: int
     # How many nodes match; `nodes` has the first of them.
     total: int
     nodes: list[msgspec.Raw]
@@ -36,6 +38,7 @@ class DeltaFrame(msgspec.Struct, kw_only=True, tag_field="type", tag="delta"):
     time: float
     notices: list[str]
     summary: Summary
+    reservations: int
     total: int
     nodes: list[msgspec.Raw]
     removed: list[str]
@@ -78,6 +81,7 @@ class JsonSource:
             time=round(time.time(), 3),
             notices=list(self._hub.notices()),
             summary=self._hub.fleet.summary(),
+            reservations=self._hub.fleet.reservations,
             total=self._total,
             nodes=[msgspec.Raw(nodes[name]) for name in changed],
             removed=removed,
@@ -94,6 +98,7 @@ class JsonSource:
                 title=self._hub.title,
                 notices=last.notices,
                 summary=last.summary,
+                reservations=last.reservations,
                 total=last.total,
                 nodes=[msgspec.Raw(text) for text in self._nodes.values()],
             )

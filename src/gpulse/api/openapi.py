@@ -126,7 +126,7 @@ def _query_parameters(query: type[msgspec.Struct]) -> list[dict[str, Any]]:
     (reference,), components = msgspec.json.schema_components([query], ref_template=_TEMPLATE)
     properties = components[reference["$ref"].rsplit("/", 1)[1]]["properties"]
     parameters = []
-    for name in query.__struct_fields__:
+    for name in query.__struct_encode_fields__:
         schema = dict(properties[name])
         description = schema.pop("description", "")
         if schema.get("default") == "":

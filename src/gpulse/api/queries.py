@@ -1,5 +1,6 @@
 """Query parameters: declared as structs, read from the address, refused in words."""
 
+import re
 import typing
 from typing import Annotated, Any, TypeVar
 
@@ -74,7 +75,8 @@ def as_person(query: Q, name: str | None) -> Q:
 
 def read_query(wanted: type[Q], given: QueryParams) -> Q:
     """The parameters as their struct; RequestError names the first that is wrong."""
-    allowed = wanted.__struct_fields__
+    # A parameter may have a name that Python keeps for itself.
+    allowed = wanted.__struct_encode_fields__
     values: dict[str, Any] = {}
     for name, value in given.multi_items():
         if name not in allowed and issubclass(wanted, Lenient):
@@ -86,9 +88,10 @@ def read_query(wanted: type[Q], given: QueryParams) -> Q:
             raise RequestError(400, "repeated_parameter", f'parameter "{name}" is given twice', "give it once")
         values[name] = value
     hints = typing.get_type_hints(wanted)
+    fields = dict(zip(allowed, wanted.__struct_fields__, strict=True))
     for name, value in values.items():
-        kinds = (hints[name], *typing.get_args(hints[name]))
-        values[name] = _number(value) if int in kinds else _flag(value) if bool in kinds else value
+        kinds = (hints[fields[name]], *typing.get_args(hints[fields[name]]))
+        values[name] = _read(value, kinds)
         try:
             msgspec.convert({name: values[name]}, wanted)
         except msgspec.ValidationError as error:
@@ -97,9 +100,19 @@ def read_query(wanted: type[Q], given: QueryParams) -> Q:
                 400, "bad_parameter", f'parameter "{name}" cannot be "{value[:100]}"', f"{reason}; see api/docs"
             ) from None
     for field in msgspec.structs.fields(wanted):
-        if field.required and field.name not in values:
-            raise RequestError(400, "missing_parameter", f'parameter "{field.name}" is missing', "see api/docs")
+        if field.required and field.encode_name not in values:
+            raise RequestError(400, "missing_parameter", f'parameter "{field.encode_name}" is missing', "see api/docs")
     return msgspec.convert(values, wanted)
+
+
+def _read(text: str, kinds: tuple[Any, ...]) -> Any:
+    if float in kinds:
+        return _decimal(text)
+    return _number(text) if int in kinds else _flag(text) if bool in kinds else text
+
+
+def _decimal(text: str) -> float | str:
+    return float(text) if re.fullmatch(r"-?[0-9]{1,15}(\.[0-9]{1,9})?", text, re.ASCII) else text
 
 
 def _number(text: str) -> int | str:

@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from gpulse.auth.accounts import Accounts
 from gpulse.auth.audit import Audit
+from gpulse.auth.feeds import Feeds
 from gpulse.auth.identity import ALL_SCOPES, Identity, Way
 from gpulse.auth.keys import Keys
 from gpulse.auth.known import Known, Rows
@@ -48,6 +49,7 @@ class Directory:
         self.keys = Keys(self._known, clock)
         self.accounts = Accounts(self._known, self.sessions, passwords or Passwords(), clock)
         self.links = Links(self._known, clock)
+        self.feeds = Feeds(self._known, clock)
         self.audit = Audit(self._known, clock)
 
     def identity_of(self, account: str, way: Way) -> Identity | None:

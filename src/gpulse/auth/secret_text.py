@@ -5,10 +5,10 @@ import re
 import secrets
 from typing import NamedTuple
 
-# Node, join, key, session, link.
-_TEXT = re.compile(r"(gp[njksl])_([0-9a-f]{12})_([0-9a-f]{48})")
+# Node, join, key, session, link, feed.
+_TEXT = re.compile(r"(gp[njkslf])_([0-9a-f]{12})_([0-9a-f]{48})")
 # Also one of which not all was copied.
-_INSIDE = re.compile(r"(gp[njksl])_([0-9a-f]{12})_[0-9a-fA-F]+")
+_INSIDE = re.compile(r"(gp[njkslf])_([0-9a-f]{12})_[0-9a-fA-F]+")
 # Compared with in place of the digest of an id that is unknown, so that it takes as long as any other.
 NO_DIGEST = bytes(32)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gpulse.config import Config
+from gpulse.config import Config, database_url
 from gpulse.errors import AccountError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def with_directory(settings: Config, data: Path | None, work: "Callable[[Directo
     from gpulse.auth.directory import Directory
     from gpulse.store import Records
 
-    with Records(data or settings.hub.data) as records:
+    with Records(data or settings.hub.data, database_url(settings.store)) as records:
         return asyncio.run(work(Directory(records)))
 
 

@@ -16,6 +16,7 @@ from gpulse.cli.doctor import ssh_targets
 from gpulse.cli.options import AsJson, HubCommand
 from gpulse.cli.tables import clean
 from gpulse.cli.up import ConfigPath, Data, read_config
+from gpulse.config import database_url
 from gpulse.errors import AgentError
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def install(
     with contextlib.ExitStack() as stack:
         secrets: Secrets = pull if way == "serve" else NoSecrets()
         if way == "push":
-            secrets = stack.enter_context(push_secrets(folder))
+            secrets = stack.enter_context(push_secrets(folder, database_url(settings.store)))
         nodes = Nodes(hosts, config, python, as_json)
         done = _run("install", nodes, lambda agents, targets: agents.install(targets, order, secrets))
     working = [answer.node for answer in done if answer.outcome != "failed"]
@@ -146,7 +147,8 @@ def remove(
     from gpulse.agents.node_secrets import push_secrets
 
     nodes = Nodes(hosts, config, python, as_json)
-    with push_secrets(data or read_config(config)[0].hub.data) as secrets:
+    settings = read_config(config)[0]
+    with push_secrets(data or settings.hub.data, database_url(settings.store)) as secrets:
         done = _run("remove", nodes, lambda agents, targets: agents.remove(targets, secrets))
     _end(done, "failed")
 

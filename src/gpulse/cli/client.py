@@ -44,6 +44,8 @@ class _Problem(msgspec.Struct):
     code: str
     message: str
     detail: str = ""
+    conflicts: list[msgspec.Raw] = []
+    alternatives: list[msgspec.Raw] = []
 
 
 class _Refusal(msgspec.Struct):
@@ -223,7 +225,9 @@ class Hub:
             )
         if status == 401 and problem.code in _SIGN_IN:
             return HubRefused(problem.code, problem.message, f"sign in with: gpulse login --hub {self.url}", status)
-        return HubRefused(problem.code, problem.message, problem.detail, status)
+        refusal = HubRefused(problem.code, problem.message, problem.detail, status)
+        refusal.conflicts, refusal.alternatives = problem.conflicts, problem.alternatives
+        return refusal
 
     def _silent(self, reason: str) -> HubSilent:
         return HubSilent(

@@ -8,6 +8,8 @@ import gpulse
 from gpulse.cli import (
     agent,
     audit,
+    backup,
+    changing_reservations,
     demo,
     doctor,
     export,
@@ -15,8 +17,12 @@ from gpulse.cli import (
     gpus,
     login,
     logs,
+    moving_in,
     nodes,
     probe,
+    reservations,
+    reserve,
+    restore,
     service,
     token,
     up,
@@ -69,9 +75,22 @@ app.add_typer(token.app, name="token")
 app.add_typer(user.app, name="user")
 app.command(cls=HubCommand)(audit.audit)
 
+# The commands for all that is kept.
+app.command(cls=HubCommand)(backup.backup)
+app.command(cls=HubCommand)(restore.restore)
+
 # The commands that ask a running hub.
 for command in (login.login, login.logout, nodes.nodes, gpus.gpus, who.who, free.free, logs.logs, export.export):
     app.command(cls=HubCommand)(command)
+
+# The commands for reservations.
+app.command(cls=HubCommand)(reserve.reserve)
+app.command(cls=HubCommand)(reservations.reservations)
+for change in (changing_reservations.extend, changing_reservations.end, changing_reservations.cancel):
+    app.command(cls=HubCommand)(change)
+
+# "import" is a word of Python.
+app.command("import", cls=HubCommand)(moving_in.import_)
 
 # What runs for long, here and on nodes.
 app.add_typer(agent.app, name="agent")

@@ -5,10 +5,12 @@ import sys
 import time
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from gpulse.cli import figures, options
 from gpulse.cli.client import Hub
+from gpulse.cli.holding import Hold
 from gpulse.cli.listing import printed
 from gpulse.cli.tables import Column, Span, Table
 from gpulse.errors import GpulseError, HubSilent
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 NOT_FOUND = 1
 _POLL_SECONDS = 2.0
+# How often what was found may be gone before it is held.
+_MOST_TRIES = 20
+_LOOK_AGAIN_SECONDS = 0.5
 _COLUMNS = (Column("NODE"), Column("GPU", right=True), Column("MODEL"), Column("MEMORY GiB", right=True))
 
 
@@ -38,6 +43,13 @@ def free(
     timeout: Annotated[
         str | None, typer.Option(metavar="TIME", help="Wait no longer than 30s, 15m, 2h or 1h30m.")
     ] = None,
+    length: Annotated[
+        str | None,
+        typer.Option("--for", metavar="TIME", help="Free for so long: nobody else has them reserved within."),
+    ] = None,
+    hold: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Reserve them for so long (10m), so that nobody snaps them away.")
+    ] = None,
     query: options.Query = None,
     hub: options.HubUrl = options.HUB,
     fingerprint: options.Fingerprint = None,
@@ -53,13 +65,19 @@ def free(
     wanted |= {name: value for name, value in (("memory", memory), ("model", model)) if value is not None}
     if same_node or export:
         wanted["same_node"] = "true"
+    if length is not None or hold is not None:
+        wanted["for"] = length or hold or ""
     patience = None if timeout is None else figures.duration(timeout)
-    search = _Search(Hub(hub, fingerprint), wanted, here_first=export)
+    asked = Hub(hub, fingerprint)
+    holding = Hold(asked, hold) if hold is not None else None
+    search = _Search(asked, wanted, holding, here_first=export)
     body, answer = search.wait(_in_words(count, memory, model, wanted), patience) if wait else search.ask()
     if as_json:
-        typer.echo(body)
+        typer.echo(body if holding is None or holding.made is None else _with_hold(body, holding.made))
     elif answer.found:
         _tell(answer, export, width)
+        if holding is not None:
+            typer.echo(f"gpulse: {holding.told()}", err=True)
     else:
         typer.echo(answer.explanation, err=True)
     raise typer.Exit(0 if answer.found else NOT_FOUND)
@@ -68,12 +86,26 @@ def free(
 class _Search:
     """Asks the hub for GPUs; with `here_first` this machine's are preferred."""
 
-    def __init__(self, hub: Hub, wanted: dict[str, str], here_first: bool) -> None:
+    def __init__(self, hub: Hub, wanted: dict[str, str], hold: Hold | None, here_first: bool) -> None:
         self._hub = hub
         self._wanted = wanted
+        self._hold = hold
         self._here_first = here_first
 
     def ask(self) -> tuple[bytes, "Answer"]:
+        """What there is now, held where that is wanted; what somebody snaps away meanwhile is looked for again."""
+        body, answer = self._find()
+        tries = 1
+        while self._hold is not None and answer.found and not self._hold.take(answer.gpus):
+            if tries == _MOST_TRIES:
+                raise GpulseError("others reserved what was found, again and again; try once more, or with --wait")
+            tries += 1
+            # The hub looks at reservations once a second.
+            time.sleep(_LOOK_AGAIN_SECONDS)
+            body, answer = self._find()
+        return body, answer
+
+    def _find(self) -> tuple[bytes, "Answer"]:
         if self._here_first:
             here = f"{self._wanted.get('q', '')} node:{_this_machine()}".strip()
             body, answer = self._asked(self._wanted | {"q": here})
@@ -108,6 +140,10 @@ class _Search:
 
         body = self._hub.get("/free", query)
         return body, self._hub.decode(body, Answer)
+
+
+def _with_hold(body: bytes, made: bytes) -> bytes:
+    return msgspec.json.encode({**msgspec.json.decode(body), "hold": msgspec.Raw(made)})
 
 
 def _tell(answer: "Answer", export: bool, width: int | None) -> None:

@@ -18,7 +18,7 @@ from gpulse.cli.listing import printed
 from gpulse.cli.options import HubCommand
 from gpulse.cli.tables import UNKNOWN, Cell, Column, Span, Table
 from gpulse.cli.up import ConfigPath, Data, read_config
-from gpulse.config import Config
+from gpulse.config import Config, database_url
 from gpulse.errors import StoreError, TokenError
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _opened(settings: Config, data: Path | None) -> "Iterator[Tokens]":
     from gpulse.auth.tokens import Tokens
     from gpulse.store import Records
 
-    with Records(data or settings.hub.data) as records:
+    with Records(data or settings.hub.data, database_url(settings.store)) as records:
         yield Tokens(records)
 
 

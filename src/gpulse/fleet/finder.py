@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
+from gpulse.fleet.booked import NOTHING_BOOKED, Bookings, index_of, spot_of
 from gpulse.fleet.names import is_model
 from gpulse.fleet.sizes import gibibytes
 from gpulse.fleet.views import GpuView
@@ -17,6 +18,9 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int | None = None
     model: str | None = None
     same_node: bool = False
+    # For how long, and the login of who wants them: what others have reserved within that time is not free.
+    for_seconds: float = 0.0
+    me: str | None = None
 
 
 class Answer(msgspec.Struct, kw_only=True):
@@ -30,39 +34,62 @@ class Answer(msgspec.Struct, kw_only=True):
     node: str | None = None
 
 
-def find(gpus: Sequence[GpuView], wish: Wish, ids: Collection[str] | None = None, there: int | None = None) -> Answer:
+def find(
+    gpus: Sequence[GpuView],
+    wish: Wish,
+    ids: Collection[str] | None = None,
+    there: int | None = None,
+    bookings: Bookings = NOTHING_BOOKED,
+    now: float = 0.0,
+) -> Answer:
     """Choose from `gpus`, given in natural order, and of them only those in `ids`, where it is given.
 
     All GPUs of a node are needed to see whether it is partly used already. `there` is how many there are, where not
-    all are given.
+    all are given. What is reserved for who wants them comes first.
     """
-    fitting = [gpu for gpu in gpus if gpu.counted and (ids is None or gpu.id in ids) and _fits(gpu, wish)]
+    fitting = [gpu for gpu in gpus if gpu.counted and (ids is None or gpu.id in ids) and fits(gpu, wish)]
     free: dict[str, list[GpuView]] = {}
+    own: dict[str, int] = {}
     for gpu in fitting:
-        if gpu.state == "free":
+        if _is_free(gpu, wish, bookings, now):
             free.setdefault(gpu.node, []).append(gpu)
+            own[gpu.node] = own.get(gpu.node, 0) + (gpu.state == "reserved")
     used = {gpu.node for gpu in gpus if gpu.counted and gpu.state != "free"}
     order = {node: place for place, node in enumerate(free)}
 
     enough = [node for node, there in free.items() if len(there) >= wish.n]
     if enough:
         # Whole nodes stay whole, and big gaps stay big, for those who need them.
-        best = min(enough, key=lambda node: (node not in used, len(free[node]), order[node]))
-        return _chosen(free[best][: wish.n], gpus)
+        best = min(enough, key=lambda node: (-min(own[node], wish.n), node not in used, len(free[node]), order[node]))
+        return _chosen(_first(free[best], wish.n), gpus)
     if not wish.same_node and sum(map(len, free.values())) >= wish.n:
         chosen: list[GpuView] = []
-        for node in sorted(free, key=lambda node: (-len(free[node]), node not in used, order[node])):
-            chosen += free[node][: wish.n - len(chosen)]
+        for node in sorted(free, key=lambda node: (-own[node], -len(free[node]), node not in used, order[node])):
+            chosen += _first(free[node], wish.n - len(chosen))
         return _chosen(chosen, gpus)
     return Answer(
         found=False, gpus=[], explanation=_missing(len(gpus) if there is None else there, fitting, free, wish)
     )
 
 
+def _is_free(gpu: GpuView, wish: Wish, bookings: Bookings, now: float) -> bool:
+    if gpu.state not in ("free", "reserved"):
+        return False
+    spot = spot_of(gpu.node, gpu)
+    if gpu.state == "reserved" and not bookings.own(spot, wish.me):
+        return False
+    return not bookings.kept(spot, wish.me, now + wish.for_seconds)
+
+
+def _first(gpus: list[GpuView], count: int) -> list[GpuView]:
+    """So many of a node's, those that are reserved for who wants them before others, in their order."""
+    taken = {gpu.id for gpu in sorted(gpus, key=lambda gpu: gpu.state != "reserved")[:count]}
+    return [gpu for gpu in gpus if gpu.id in taken]
+
+
 def place_of(gpu: GpuView) -> str:
     """A GPU as people write it: gpu03:0, of a MIG instance gpu03:0.2."""
-    index = "?" if gpu.index is None else str(gpu.index)
-    return f"{gpu.node}:{index}" + (f".{gpu.mig_index}" if gpu.parent_uuid and gpu.mig_index is not None else "")
+    return f"{gpu.node}:{index_of(gpu) or '?'}"
 
 
 def describe(gpu: GpuView) -> str:
@@ -83,7 +110,8 @@ def free_memory(gpu: GpuView) -> int | None:
     return max(0, gpu.memory_total_bytes - gpu.memory_used_bytes - (gpu.memory_reserved_bytes or 0))
 
 
-def _fits(gpu: GpuView, wish: Wish) -> bool:
+def fits(gpu: GpuView, wish: Wish) -> bool:
+    """Whether it is such a GPU, free or not."""
     if wish.memory_bytes is not None and (gpu.memory_total_bytes or 0) < wish.memory_bytes:
         return False
     return wish.model is None or is_model(wish.model, gpu.model, gpu.name, gpu.mig_profile)
@@ -96,12 +124,12 @@ def _chosen(gpus: list[GpuView], there: Sequence[GpuView]) -> Answer:
         found=True,
         gpus=gpus,
         explanation=f"{len(gpus)} free on {where}",
-        export=_export(gpus, there) if len(nodes) == 1 else None,
+        export=export_of(gpus, there) if len(nodes) == 1 else None,
         node=nodes[0] if len(nodes) == 1 else None,
     )
 
 
-def _export(gpus: list[GpuView], there: Sequence[GpuView]) -> str | None:
+def export_of(gpus: list[GpuView], there: Sequence[GpuView]) -> str | None:
     # CUDA counts a MIG instance by its UUID only, and does not mix the two ways. Where a node has several models CUDA
     # counts the fastest first, so that an index may mean another card.
     models = {gpu.name or gpu.model for gpu in there if gpu.node == gpus[0].node}
@@ -135,9 +163,13 @@ def _missing(gpus_there: int, fitting: list[GpuView], free: dict[str, list[GpuVi
         holders = list(dict.fromkeys(use.person for gpu in idle for use in gpu.people))
         text += f"; {len(idle)} more {'is' if len(idle) == 1 else 'are'} idle"
         text += f" but held by {_few(holders)}" if holders else " but hold memory"
-    reserved = sum(gpu.state == "reserved" for gpu in fitting)
+    for_me = {gpu.id for gpu in there}
+    reserved = sum(gpu.state == "reserved" and gpu.id not in for_me for gpu in fitting)
     if reserved:
         text += f"; {reserved} {'is' if reserved == 1 else 'are'} reserved"
+    soon = sum(gpu.state == "free" and gpu.id not in for_me for gpu in fitting)
+    if soon:
+        text += f"; {soon} {'is' if soon == 1 else 'are'} free now but reserved within the time"
     return text
 
 

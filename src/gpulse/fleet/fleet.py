@@ -1,12 +1,13 @@
 """The fleet: takes the lines of all nodes and tells what is so now. The only truth about now."""
 
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
 from gpulse.errors import BadLine
 from gpulse.fleet import state, taking, telling
+from gpulse.fleet.booked import NOTHING_BOOKED, Booked, Bookings, Spot
 from gpulse.fleet.columns import GpuColumns, NodeColumns
 from gpulse.fleet.counters import Counters
 from gpulse.fleet.holdings import Holdings
@@ -49,12 +50,14 @@ class Fleet:
         self.settings = settings or FleetSettings()
         self.counters = Counters()
         self.clock = clock
-        self._wall = wall
+        self.wall = wall
         self._nodes: dict[str, Node] = {}
         self._order: list[str] | None = None
         self._roster: tuple[int, Roster] | None = None
         self._logins: tuple[int, frozenset[str | None]] | None = None
-        self.reserved: frozenset[str] = frozenset()
+        self.bookings: Bookings = NOTHING_BOOKED
+        # Grows when reservations change, or what is found about them; who watches then asks for them.
+        self.reservations = 0
         self.identities = Identities()
         self.models = Models(self.settings.models)
         self.people_names = People(self.settings.people)
@@ -116,7 +119,7 @@ class Fleet:
         self.counters.lines += 1
         self.counters.line_bytes += len(data)
         told = self.clock() - age_seconds
-        node.clock_difference = node.time - self._wall() + age_seconds
+        node.clock_difference = node.time - self.wall() + age_seconds
         self.node_columns.last_line[node.slot] = told
         if self.node_columns.state[node.slot] != state.UP:
             old = age_seconds > self.node_columns.patience[node.slot]
@@ -139,11 +142,14 @@ class Fleet:
         if node is not None:
             self._note(node, message)
 
-    def reserve(self, ids: Collection[str]) -> None:
-        """The GPUs that are booked now."""
-        self.reserved = frozenset(ids)
-        for node in self._nodes.values():
-            taking.mark_reserved(self, node)
+    def book(self, now: Mapping[Spot, Booked], later: Mapping[Spot, Booked]) -> None:
+        """What is reserved now, by its place, and of each place the next reservation."""
+        before, self.bookings = self.bookings, Bookings.of(now, later)
+        # Most are as they were.
+        for name in {name for name, _ in before.now.keys() ^ now.keys()}:
+            node = self._nodes.get(name)
+            if node is not None:
+                taking.mark_reserved(self, node)
 
     def tick(self) -> None:
         """Once a second: who is stale, and the state of every GPU."""
@@ -151,7 +157,7 @@ class Fleet:
         now = self.clock()
         state.mark_stale(self.node_columns, now)
         state.evaluate(self.gpu_columns, self.node_columns, self.settings.thresholds, now)
-        self.recent.tick(self.gpu_columns, self.node_columns, now, self._wall())
+        self.recent.tick(self.gpu_columns, self.node_columns, now, self.wall())
         self.generation += 1
         if self.generation % _LOOK_AGAIN_TICKS == 0:
             self._look_again()
@@ -205,13 +211,13 @@ class Fleet:
         return holdings.people()
 
     def narrowed(self, sight: Sight) -> Sight:
-        """The same sight without those who had no process at this tick: more people see the same then."""
+        """The same sight without those who had neither process nor reservation at this tick: more see the same then."""
         if not sight.own:
             return sight
         if self._logins is None or self._logins[0] != self.generation:
             found = frozenset(process.user for node in self._nodes.values() for process in node.processes)
             self._logins = self.generation, found
-        return sight._replace(own=sight.own & self._logins[1])
+        return sight._replace(own=sight.own & (self._logins[1] | self.bookings.people))
 
     def summary(self) -> Summary:
         return telling.summary(self)
@@ -257,4 +263,4 @@ class Fleet:
         node.facts = None
 
     def _note(self, node: Node, message: str) -> None:
-        node.log.append(LogEntry(time=round(self._wall(), 3), message=message[:1000]))
+        node.log.append(LogEntry(time=round(self.wall(), 3), message=message[:1000]))

@@ -9,8 +9,8 @@ is 100 %); 255 is unknown, for u16 65535. A state of 7 is a card that is not cou
 
 The layout has models (short names) and nodes; a node has name, display_name, group, rack and gpus, each of which is
 [id, index, number of its model or null, memory in bytes, power limit in watts, UUID of the card it is a part of].
-The head has generation, time, summary and, in a full frame, people (names by number), in a delta base (the generation
-it builds on) and new_people.
+The head has generation, time, summary, reservations (a number that grows when they change) and, in a full frame, people
+(names by number), in a delta base (the generation it builds on) and new_people.
 
 For those who see no names of others there is a second kind, in which everybody is somebody, number 1.
 """
@@ -71,7 +71,12 @@ class Frames:
         self._planes = self._pack()
         self._generation = fleet.generation
         self._full = self._delta = None
-        self._head = {"generation": fleet.generation, "time": round(wall_time, 3), "summary": fleet.summary()}
+        self._head = {
+            "generation": fleet.generation,
+            "time": round(wall_time, 3),
+            "summary": fleet.summary(),
+            "reservations": fleet.reservations,
+        }
         numbering = 0 if self._nameless else fleet.people_names.numbering
         self._difference = None if new_layout or numbering != self._numbering else self._planes - before
         self._numbering = numbering

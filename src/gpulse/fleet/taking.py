@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from gpulse.errors import BadLine
 from gpulse.fleet import health, state
+from gpulse.fleet.booked import spot_of
 from gpulse.fleet.columns import HOT, figures
 from gpulse.fleet.model import Gpu, Snapshot
 from gpulse.fleet.node import Node
@@ -65,9 +66,12 @@ def judge_health(fleet: Fleet, node: Node) -> None:
 
 
 def mark_reserved(fleet: Fleet, node: Node) -> None:
-    fleet.gpu_columns.reserved[node.start : node.start + node.count] = [
-        identity in fleet.reserved for identity in node.ids
-    ]
+    name, bookings = node.place.name, fleet.bookings
+    slots = slice(node.start, node.start + node.count)
+    if name in bookings.nodes:
+        fleet.gpu_columns.reserved[slots] = [bookings.at(spot_of(name, gpu)) is not None for gpu in node.gpus]
+    else:
+        fleet.gpu_columns.reserved[slots] = False
 
 
 def identify(fleet: Fleet, node: Node, start: int | None = None, robs: bool = True) -> None:
@@ -80,7 +84,6 @@ def identify(fleet: Fleet, node: Node, start: int | None = None, robs: bool = Tr
         fleet.recent.moved(node.start if start is None else start, node.ids, node.start, claim.ids)
         node.ids = claim.ids
         fleet.new_layout(node)
-        mark_reserved(fleet, node)
     for other in claim.robbed:
         identify(fleet, other, robs=False)
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpulse.fleet import flagged, rates, state
+from gpulse.fleet.booked import SOON_SECONDS, Booked, BookedView, spot_of
 from gpulse.fleet.model import Gpu, Host, Process
 from gpulse.fleet.node import Earlier, Node
 from gpulse.fleet.seeing import seen
@@ -107,7 +108,33 @@ def gpu_views(fleet: Fleet, node: Node, earlier: Earlier | None, sight: Sight) -
         )
         _add_rates(view, before.get(gpu.uuid), seconds)
         views.append(view)
+    if node.place.name in fleet.bookings.nodes:
+        _add_reservations(fleet, views, sight)
     return views
+
+
+def _add_reservations(fleet: Fleet, views: list[GpuView], sight: Sight) -> None:
+    soon = fleet.wall() + SOON_SECONDS
+    for view in views:
+        spot = spot_of(view.node, view)
+        now, later = fleet.bookings.at(spot), fleet.bookings.next_at(spot)
+        view.reservation = booked_view(fleet, now, sight) if now is not None else None
+        if later is not None and later.start <= soon:
+            view.next_reservation = booked_view(fleet, later, sight)
+
+
+def booked_view(fleet: Fleet, booked: Booked, sight: Sight) -> BookedView:
+    """Without what `sight` hides of others."""
+    person = sight.login(booked.person) or booked.person
+    return BookedView(
+        id=booked.id,
+        person=person,
+        name=fleet.people_names.called(person) or person,
+        start=booked.start,
+        end=booked.end,
+        comment=booked.comment if sight.names(booked.person) else "",
+        hold=booked.hold,
+    )
 
 
 def process_views(fleet: Fleet, node: Node, earlier: Earlier | None, sight: Sight) -> list[ProcessView]:

@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from gpulse.fleet.booked import BookedView
 from gpulse.fleet.model import Gpu, Host, Process, Report
 
 NodeState = Literal["new", "up", "stale", "down"]
@@ -44,6 +45,9 @@ class GpuView(Gpu, omit_defaults=True, kw_only=True):
     # How long it has been held without work, as far as the hub has seen; null: it is not, or nobody knows.
     idle_seconds: float | None = None
     people: list[PersonUse] = []
+    # Who has reserved it now, and who has it next, where that is soon.
+    reservation: BookedView | None = None
+    next_reservation: BookedView | None = None
     pcie_sent_rate_bytes_per_second: float | None = None
     pcie_received_rate_bytes_per_second: float | None = None
     nvlink_sent_rate_bytes_per_second: float | None = None

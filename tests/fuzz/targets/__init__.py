@@ -6,6 +6,7 @@ SEEDS are inputs to begin with, WORDS what is worth trying to put in.
 TARGETS = (
     "body",
     "certificate",
+    "comments_file",
     "config",
     "consul",
     "dns",
@@ -27,4 +28,5 @@ TARGETS = (
     "request",
     "token_text",
     "websocket",
+    "when",
 )

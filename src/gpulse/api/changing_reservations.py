@@ -1,0 +1,170 @@
+"""Making, changing and ending reservations."""
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import UnsetType
+from starlette.responses import Response
+
+from gpulse.api.bodies import Incoming, decode
+from gpulse.api.endpoint import Endpoint
+from gpulse.api.hub import Hub
+from gpulse.api.me import BODY_ERRORS
+from gpulse.api.reservation_views import ReservationView, by_of
+from gpulse.api.reservations import RESERVATION, desk_of, views_for
+from gpulse.api.reserving import (
+    ChangedReservation,
+    NewReservation,
+    Times,
+    check_hold,
+    choice_of,
+    kinds_of,
+    places_of,
+    span_of,
+)
+from gpulse.errors import RequestError, ReservationError
+from gpulse.reservations.dates import parse_span
+from gpulse.reservations.model import Changes, Reservation, Wanted
+from gpulse.reservations.rules import LATE_SECONDS
+
+_MOST_BYTES = 256 * 1024
+_CHANGE_ERRORS = (*BODY_ERRORS, 404, 409, 422)
+
+
+async def make_reservation(
+    hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming
+) -> ReservationView | Response:
+    del query, path
+    desk, who = desk_of(hub), incoming.who
+    asked = decode(incoming.body, NewReservation)
+    times = Times(desk, asked.zone)
+    start, end = span_of(asked, times)
+    if asked.hold:
+        check_hold(desk, start, end)
+    if (asked.gpus is None) == (asked.wish is None):
+        raise RequestError(422, "no_gpus", "say which GPUs", 'give one of "gpus" and "wish"')
+    person = asked.person or who.name or ""
+    places = await places_of(hub, asked.gpus) if asked.gpus is not None else ()
+    wish = await choice_of(hub, asked.wish, person, incoming.sight) if asked.wish is not None else None
+    wanted = Wanted(person=person, places=places, start=start, end=end, comment=asked.comment, hold=asked.hold)
+    try:
+        made = await desk.table.make(
+            wanted,
+            by_of(desk.settings, who),
+            choose=wish.choose(start, end, times.now) if wish is not None else None,
+            kinds=kinds_of(hub, places, now=start - times.now <= LATE_SECONDS),
+            dry_run=asked.dry_run,
+        )
+    except ReservationError as error:
+        raise views_for(hub, desk, incoming).refused(error) from None
+    if asked.dry_run:
+        told = views_for(hub, desk, incoming).reservation(made)
+        return Response(msgspec.json.encode(told), media_type="application/json")
+    await _note(hub, incoming, "reservation.make", made)
+    return views_for(hub, desk, incoming).reservation(made)
+
+
+async def change_reservation(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> ReservationView:
+    del query
+    desk, asked = desk_of(hub), decode(incoming.body, ChangedReservation)
+    times = Times(desk, asked.zone)
+    before = await desk.table.get(path["reservation"])
+    start = None if isinstance(asked.start, UnsetType) else times.start(asked.start)
+    if not isinstance(asked.extend, UnsetType) and not isinstance(asked.end, UnsetType):
+        raise RequestError(422, "when_unclear", "both an end and an extension are given", "give one of them")
+    end = None
+    if not isinstance(asked.extend, UnsetType):
+        end = before.end + parse_span(asked.extend).total_seconds()
+    elif not isinstance(asked.end, UnsetType):
+        end = times.end(asked.end, before.start if start is None else start)
+    changes = Changes(
+        person=None if isinstance(asked.person, UnsetType) else asked.person,
+        places=None if isinstance(asked.gpus, UnsetType) else await places_of(hub, asked.gpus),
+        start=start,
+        end=end,
+        comment=None if isinstance(asked.comment, UnsetType) else asked.comment,
+    )
+    if before.hold:
+        check_hold(desk, before.start if start is None else start, before.end if end is None else end)
+    try:
+        changed = await desk.table.change(
+            before.id,
+            changes,
+            by_of(desk.settings, incoming.who),
+            revision=asked.revision,
+            kinds=kinds_of(hub, changes.places or before.places, now=before.start <= times.now),
+            dry_run=asked.dry_run,
+        )
+    except ReservationError as error:
+        raise views_for(hub, desk, incoming).refused(error) from None
+    if not asked.dry_run:
+        await _note(hub, incoming, "reservation.change", changed)
+    return views_for(hub, desk, incoming).reservation(changed)
+
+
+async def end_reservation(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> ReservationView:
+    """Now; one that has not begun is cancelled."""
+    del query
+    desk = desk_of(hub)
+    ended = await desk.table.end(path["reservation"], by_of(desk.settings, incoming.who))
+    await _note(hub, incoming, f"reservation.{'cancel' if ended.ending == 'cancelled' else 'end'}", ended)
+    return views_for(hub, desk, incoming).reservation(ended)
+
+
+async def _note(hub: Hub, incoming: Incoming, action: str, one: Reservation) -> None:
+    gpus = [str(place) for place in one.places]
+    await hub.access.directory.audit.note(
+        incoming.who, incoming.address, action, one.id, person=one.person, gpus=gpus, start=one.start, end=one.last
+    )
+
+
+ENDPOINTS = (
+    Endpoint(
+        path="/api/v1/reservations",
+        name="makeReservation",
+        summary="Reserves GPUs, those that are named or as many as are wished for. 409 tells what is in the way.",
+        answer=ReservationView,
+        handle=make_reservation,
+        may="member",
+        method="POST",
+        body=NewReservation,
+        most_bytes=_MOST_BYTES,
+        status=201,
+        errors=_CHANGE_ERRORS,
+    ),
+    Endpoint(
+        path="/api/v1/reservations/{reservation}",
+        name="changeReservation",
+        summary="Another time, other GPUs or another comment for a reservation.",
+        answer=ReservationView,
+        handle=change_reservation,
+        may="member",
+        method="PATCH",
+        path_parameters=RESERVATION,
+        body=ChangedReservation,
+        most_bytes=_MOST_BYTES,
+        errors=_CHANGE_ERRORS,
+    ),
+    Endpoint(
+        path="/api/v1/reservations/{reservation}/end",
+        name="endReservation",
+        summary="Ends a reservation now; cancels it where it has not begun.",
+        answer=ReservationView,
+        handle=end_reservation,
+        may="member",
+        method="POST",
+        path_parameters=RESERVATION,
+        errors=_CHANGE_ERRORS,
+    ),
+    Endpoint(
+        path="/api/v1/reservations/{reservation}",
+        name="cancelReservation",
+        summary="Cancels a reservation; ends it where it has begun.",
+        answer=ReservationView,
+        handle=end_reservation,
+        may="member",
+        method="DELETE",
+        path_parameters=RESERVATION,
+        errors=(400, 404, 406, 409, 503),
+    ),
+)

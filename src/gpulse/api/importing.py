@@ -1,0 +1,119 @@
+"""Moving in: the reservations of another monitor's comments.json, and what became of each entry."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from gpulse.api.bodies import Incoming, decode
+from gpulse.api.endpoint import Endpoint
+from gpulse.api.hub import Hub
+from gpulse.api.me import BODY_ERRORS
+from gpulse.api.reservation_views import by_of, ids_by_index
+from gpulse.api.reservations import desk_of
+from gpulse.api.reserving import Times, Zone
+from gpulse.api.turns import Turn
+from gpulse.reservations import comments
+from gpulse.reservations.moving_in import Outcome, Step, done, plan
+from gpulse.reservations.table import MEMORY_SECONDS
+
+MOST_BYTES = 1 << 20
+
+
+class CommentsFile(msgspec.Struct, kw_only=True):
+    """A comments.json."""
+
+    text: Annotated[str, Meta(max_length=MOST_BYTES, description="What is in the file; // comments may be in it.")]
+    zone: Zone | None = None
+    # Nothing is changed; the answer is what would be.
+    dry_run: bool = False
+
+
+class ImportedEntry(msgspec.Struct, kw_only=True):
+    """What became of an entry of the file."""
+
+    # Of the file, from one on.
+    line: int
+    # As they are in the file; "" where it does not say.
+    node: str
+    index: str
+    person: str
+    until: str
+    comment: str
+    outcome: Outcome
+    # Until when, or why not.
+    message: str
+    # When it ends: seconds since 1970; null where the date was not understood or there is none.
+    end: float | None
+    # The reservation made, there already or in the way; null: none.
+    reservation: str | None
+
+
+class Imported(msgspec.Struct, kw_only=True):
+    """What became of each entry, in the order of the file, and how many had which outcome."""
+
+    dry_run: bool
+    entries: list[ImportedEntry]
+    counts: dict[str, int]
+
+
+async def import_comments(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> Imported:
+    del query, path
+    desk, wanted = desk_of(hub), decode(incoming.body, CommentsFile)
+    times = Times(desk, wanted.zone)
+    # A long file shall not hold the loop.
+    entries = await asyncio.to_thread(comments.read, wanted.text)
+    gpus: dict[str, list[str]] = {}
+    turn = Turn()
+    for name in hub.fleet.names():
+        gpus[name] = list(ids_by_index(hub.fleet, name))
+        await turn.give()
+    known = desk.table.between(times.now - MEMORY_SECONDS, float("inf"), cancelled=True)
+    steps = await asyncio.to_thread(plan, entries, gpus, known, times.local(times.now))
+    by = by_of(desk.settings, incoming.who)
+    asked = [step.wanted for step in steps if step.wanted is not None]
+    steps = done(steps, await desk.table.make_many(asked, by, dry_run=wanted.dry_run))
+    counts: Counter[str] = Counter(step.outcome for step in steps)
+    if not wanted.dry_run:
+        desk.look()
+        places = [str(step.place) for step in steps if step.outcome == "reserved"]
+        await hub.access.directory.audit.note(
+            incoming.who, incoming.address, "reservation.import", "comments.json", gpus=places, **counts
+        )
+    return Imported(dry_run=wanted.dry_run, entries=[_told(step) for step in steps], counts=dict(counts))
+
+
+def _told(step: Step) -> ImportedEntry:
+    entry = step.entry
+    return ImportedEntry(
+        line=entry.line,
+        node=entry.node,
+        index=entry.index,
+        person=entry.person,
+        until=entry.until,
+        comment=entry.comment,
+        outcome=step.outcome,
+        message=step.message,
+        end=None if step.end is None else step.end.timestamp(),
+        reservation=step.reservation,
+    )
+
+
+ENDPOINTS = (
+    Endpoint(
+        path="/api/v1/reservations/import",
+        name="importReservations",
+        summary="Reserves what a comments.json of another monitor has, and tells what became of each entry.",
+        answer=Imported,
+        handle=import_comments,
+        may="admin",
+        method="POST",
+        body=CommentsFile,
+        # As JSON a text may be longer than it is.
+        most_bytes=2 * MOST_BYTES,
+        errors=(*BODY_ERRORS, 404, 422),
+    ),
+)

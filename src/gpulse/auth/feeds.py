@@ -1,0 +1,74 @@
+"""Addresses of calendars: whoever has one reads it with the eyes of the account that made it."""
+
+import hmac
+import time
+from collections.abc import Callable
+
+import msgspec
+from sqlalchemy import Connection
+
+from gpulse.auth import changing, secret_text
+from gpulse.auth.known import Known, Rows
+from gpulse.errors import AccountError
+from gpulse.store import feeds as table
+from gpulse.store.feeds import FeedRow
+
+_PREFIX = "gpf"
+MOST_FEEDS = 50
+
+
+class FeedView(msgspec.Struct, frozen=True, kw_only=True):
+    """A calendar's address; never its secret."""
+
+    id: str
+    # "mine", "fleet", or "node:" and a name.
+    scope: str
+    made_at: float
+
+
+class Feeds:
+    """All in the database: calendars ask a few times a day."""
+
+    def __init__(self, known: Known, clock: Callable[[], float] = time.time) -> None:
+        self._known = known
+        self._clock = clock
+
+    async def make(self, account: str, scope: str) -> str:
+        """The secret for the address, which is nowhere else."""
+        text, parts = secret_text.make(_PREFIX)
+
+        def work(connection: Connection) -> tuple[None, Rows]:
+            changing.live(connection, account)
+            if len(table.standing(connection, account)) >= MOST_FEEDS:
+                raise AccountError(
+                    409, "too_many_feeds", f"an account has {MOST_FEEDS} calendars at most", "end one of yours"
+                )
+            table.add(connection, FeedRow(parts.id, account, scope, parts.digest, self._clock(), None))
+            return None, Rows()
+
+        await self._known.write(work)
+        return text
+
+    async def list(self, account: str) -> list[FeedView]:
+        rows = await self._known.read(lambda one: table.standing(one, account))
+        return [FeedView(id=row.id, scope=row.scope, made_at=row.made_at) for row in rows]
+
+    async def revoke(self, feed: str, account: str) -> None:
+        """AccountError where it is none of theirs."""
+
+        def work(connection: Connection) -> tuple[bool, Rows]:
+            return table.revoke(connection, account, feed, self._clock()), Rows()
+
+        if not await self._known.write(work):
+            raise AccountError(
+                404, "feed_unknown", f"there is no calendar {secret_text.quoted(feed)}", "list those there are"
+            )
+
+    async def read(self, text: str) -> FeedRow | None:
+        """Which one a secret opens; None where it is none, or none any more."""
+        parts = secret_text.read(text)
+        if parts is None or parts.prefix != _PREFIX:
+            return None
+        row = await self._known.read(lambda one: table.by_id(one, parts.id))
+        same = hmac.compare_digest(secret_text.NO_DIGEST if row is None else row.digest, parts.digest)
+        return row if row is not None and same and row.revoked_at is None else None

@@ -1,0 +1,130 @@
+"""Reservations as the hub tells of them, in words for a terminal; times are in this machine's zone."""
+
+from datetime import datetime
+
+import msgspec
+import typer
+
+from gpulse.cli import figures
+from gpulse.cli.client import Hub, quoted
+from gpulse.cli.places import Gpu, text_of
+from gpulse.cli.tables import clean
+from gpulse.errors import GpulseError, HubRefused
+
+# Also of what cannot be had: it is no mistake, but there is no reservation.
+NOT_RESERVED = 1
+_ID_LENGTH = 12
+_LEAST_OF_ID = 4
+
+
+class Reservation(msgspec.Struct):
+    """What the commands need of it."""
+
+    id: str
+    person: str
+    name: str
+    maker: str
+    gpus: list[Gpu]
+    start: float
+    end: float
+    last: float
+    comment: str
+    state: str
+    mine: bool
+    hold: bool = False
+
+
+class Finding(msgspec.Struct):
+    """Where what runs is not as reserved."""
+
+    kind: str
+    reservation: str
+    message: str
+    since: float
+
+
+class Page(msgspec.Struct):
+    reservations: list[Reservation]
+    findings: list[Finding]
+    now: float
+    next: str | None
+    enabled: bool
+
+
+class _Instead(msgspec.Struct):
+    gpus: list[Gpu]
+    start: float
+    end: float
+
+
+def zone_name() -> str:
+    """This machine's, which times are meant in that are written here."""
+    from gpulse.reservations.zones import own_zone
+
+    return own_zone().key
+
+
+def moment(seconds: float) -> str:
+    """In full: Friday 20 November 2026, 18:00 CET."""
+    from gpulse.reservations.dates import shown
+    from gpulse.reservations.zones import own_zone
+
+    return shown(datetime.fromtimestamp(round(seconds), own_zone()))
+
+
+def short(seconds: float) -> str:
+    """For tables: Fri 2026-11-20 18:00."""
+    from gpulse.reservations.zones import own_zone
+
+    return f"{datetime.fromtimestamp(seconds, own_zone()):%a %Y-%m-%d %H:%M}"
+
+
+def length(seconds: float) -> str:
+    """2 d 4 h, 90 min."""
+    minutes = round(seconds / 60)
+    days, hours = minutes // 1440, minutes % 1440 // 60
+    if days:
+        return f"{days} d {hours} h" if hours else f"{days} d"
+    if minutes >= 120:
+        return f"{hours} h {minutes % 60} min" if minutes % 60 else f"{hours} h"
+    return f"{minutes} min" if minutes else f"{seconds:.0f} s"
+
+
+def in_full(one: Reservation) -> list[str]:
+    """All there is to say of it, before or after it is saved."""
+    # Of one that never began, as it was meant.
+    until = one.last if one.last > one.start else one.end
+    told = [
+        f"{figures.amount(len(one.gpus), 'GPU', 'GPUs')}: {text_of(one.gpus)}",
+        f"from  {moment(one.start)}",
+        f"until {moment(until)} ({length(until - one.start)})",
+        f"for   {one.person}" + (f", called {one.name}" if one.name != one.person else ""),
+    ]
+    return [clean(line) for line in [*told, *([f"“{one.comment}”"] if one.comment else [])]]
+
+
+def refused(hub: Hub, refusal: HubRefused) -> typer.Exit:
+    """Says what is in the way and what could be had instead; other refusals are raised again."""
+    if refusal.code != "conflict":
+        raise refusal
+    typer.echo(f"gpulse: {refusal}", err=True)
+    for raw in refusal.conflicts[:10]:
+        one = hub.decode(raw, Reservation)
+        words = f"  in the way: {text_of(one.gpus)} for {one.name} until {moment(one.last)}"
+        typer.echo(clean(words + (f" “{one.comment}”" if one.comment else "")), err=True)
+    for raw in refusal.alternatives[:5]:
+        other = hub.decode(raw, _Instead)
+        typer.echo(clean(f"  instead: {text_of(other.gpus)} from {moment(other.start)}"), err=True)
+    return typer.Exit(NOT_RESERVED)
+
+
+def find(hub: Hub, identity: str) -> str:
+    """The whole id of a reservation of which the first letters are given."""
+    if len(identity) >= _ID_LENGTH:
+        return quoted(identity)
+    page = hub.decode(hub.get("/reservations"), Page)
+    found = [one for one in page.reservations if one.id.startswith(identity)]
+    if len(identity) < _LEAST_OF_ID or len(found) != 1:
+        why = f"{len(found)} begin with" if len(found) > 1 else "none has"
+        raise GpulseError(f"{identity!r} names no reservation: {why} this id; gpulse reservations lists them")
+    return found[0].id

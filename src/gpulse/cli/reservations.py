@@ -1,0 +1,122 @@
+"""gpulse reservations: who has reserved what, a line each."""
+
+import time
+from typing import Annotated, Literal
+
+import typer
+
+from gpulse.cli import booked, figures, options
+from gpulse.cli.booked import Finding, Page, Reservation
+from gpulse.cli.client import Hub
+from gpulse.cli.listing import printed
+from gpulse.cli.places import text_of
+from gpulse.cli.tables import Column, Span, Table, clean
+from gpulse.errors import GpulseError
+
+_COLUMNS = (
+    Column("ID"),
+    Column("PERSON"),
+    Column("GPUS"),
+    Column("FROM", spare=1),
+    Column("UNTIL"),
+    Column("STATE"),
+    Column("COMMENT"),
+)
+_STYLES = {"now": "green", "coming": "blue", "over": "dim", "cancelled": "dim"}
+_PAST_SECONDS, _AHEAD_SECONDS = 31 * 86400, 3660 * 86400
+
+
+def reservations(
+    *,
+    mine: Annotated[bool, typer.Option("--mine", help="Only yours.")] = False,
+    node: Annotated[str | None, typer.Option(metavar="NAME", help="Only of GPUs of this node.")] = None,
+    person: Annotated[str | None, typer.Option(metavar="NAME", help="Only of this person.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also those of the last month.")] = False,
+    form: Annotated[
+        Literal["comments.json"] | None, typer.Option("--format", help="Those of now, as a file of this kind.")
+    ] = None,
+    hub: options.HubUrl = options.HUB,
+    fingerprint: options.Fingerprint = None,
+    as_json: options.AsJson = False,
+    width: options.Width = None,
+) -> None:
+    """Show the reservations of now and to come, and where what runs is not as reserved."""
+    asked, now = Hub(hub, fingerprint), time.time()
+    start = now - _PAST_SECONDS if everything else now
+    wanted = {"from": f"{start:.0f}", "to": f"{now + _AHEAD_SECONDS:.0f}"}
+    given = {"node": node, "person": person, "mine": "true" if mine else None}
+    wanted |= {name: value for name, value in given.items() if value is not None}
+    if form is not None:
+        _write(asked, wanted)
+        return
+    body = asked.get("/reservations", wanted)
+    if as_json:
+        typer.echo(body)
+        return
+    page = _all(asked, body, wanted)
+    if not page.enabled:
+        raise GpulseError(f"the hub at {asked.url} has no reservations; its settings have reservations.enabled = false")
+    found = [one for one in page.reservations if everything or one.state in ("now", "coming")]
+    typer.echo("\n".join(printed(table(found, page.findings), width)))
+
+
+def _all(hub: Hub, body: bytes, wanted: dict[str, str]) -> Page:
+    """However many pages there are."""
+    page = last = hub.decode(body, Page)
+    while last.next is not None:
+        last = hub.decode(hub.get("/reservations", wanted | {"before": last.next}), Page)
+        page.reservations += last.reservations
+    return page
+
+
+def table(found: list[Reservation], findings: list[Finding]) -> Table:
+    """The first to start first."""
+    troubles: dict[str, list[str]] = {}
+    for finding in findings:
+        troubles.setdefault(finding.reservation, []).append(finding.kind.replace("_", "-"))
+    rows = [_row(one, troubles.get(one.id, [])) for one in sorted(found, key=lambda one: (one.start, one.id))]
+    sums = [figures.amount(len(found), "reservation", "reservations")] if found else []
+    listed = {one.id for one in found}
+    sums += [clean(f"{one.kind.replace('_', '-')}: {one.message}") for one in findings if one.reservation in listed]
+    return Table(_COLUMNS, rows, sums, "there are no reservations")
+
+
+def _row(one: Reservation, troubles: list[str]) -> list[Span | str]:
+    state = ", ".join(dict.fromkeys([one.state if not one.hold else f"{one.state} (hold)", *troubles]))
+    return [
+        one.id,
+        Span(one.name, "bold" if one.mine else ""),
+        text_of(one.gpus),
+        booked.short(one.start),
+        booked.short(one.last),
+        Span(state, "red" if troubles else _STYLES.get(one.state, "")),
+        one.comment,
+    ]
+
+
+def _write(hub: Hub, wanted: dict[str, str]) -> None:
+    """As a comments.json; what it has no place for is said."""
+    from gpulse.reservations import comments, model
+    from gpulse.reservations.zones import own_zone
+
+    page = _all(hub, hub.get("/reservations", wanted), wanted)
+    found = [
+        model.Reservation(
+            id=one.id,
+            person=one.person,
+            maker=one.maker,
+            places=tuple(model.Place(gpu.node, gpu.index or "") for gpu in one.gpus),
+            start=one.start,
+            end=one.last,
+            comment=one.comment,
+            made_at=one.start,
+            revision=0,
+        )
+        for one in page.reservations
+        if one.state in ("now", "coming")
+    ]
+    typer.echo(comments.write(found, page.now, own_zone()).rstrip("\n"))
+    left_out = len(comments.unwritten(found, page.now))
+    if left_out:
+        told = figures.amount(left_out, "reservation that is", "reservations that are")
+        typer.echo(f"gpulse: {told} still to come left out: the format has no start", err=True)

@@ -1,0 +1,98 @@
+"""Who has reserved which GPUs, as far as the fleet must know: those of now, and the next one of each place."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from gpulse.fleet.model import Gpu
+
+# The name of a node, and the index of a GPU there: "0", of a MIG instance "0.2".
+Spot = tuple[str, str]
+# A reservation that begins later than this is not told of with its GPU.
+SOON_SECONDS = 7 * 86400.0
+
+
+class Booked(NamedTuple):
+    """A reservation of one GPU; `person` is a login."""
+
+    id: str
+    person: str
+    start: float
+    end: float
+    comment: str = ""
+    hold: bool = False
+
+
+class BookedView(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """A reservation of a GPU, as it is told with that."""
+
+    id: str
+    # Whose it is: a login, and what people call them.
+    person: str
+    name: str
+    # Seconds since 1970.
+    start: float
+    end: float
+    comment: str = ""
+    # Whether it is a short one, made by who looked for free GPUs.
+    hold: bool = False
+
+
+class Bookings(NamedTuple):
+    """By place; `nodes` and `people` are those that are named."""
+
+    now: Mapping[Spot, Booked] = {}
+    later: Mapping[Spot, Booked] = {}
+    nodes: frozenset[str] = frozenset()
+    people: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, now: Mapping[Spot, Booked], later: Mapping[Spot, Booked]) -> "Bookings":
+        everything = (now, later)
+        nodes = frozenset(node for part in everything for node, _ in part)
+        return cls(now, later, nodes, frozenset(one.person for part in everything for one in part.values()))
+
+    def at(self, spot: Spot) -> Booked | None:
+        """The reservation of now; who has reserved a card has all its MIG instances."""
+        return self.now.get(spot) or self.now.get(_card(spot))
+
+    def next_at(self, spot: Spot) -> Booked | None:
+        found = [one for one in (self.later.get(spot), self.later.get(_card(spot))) if one is not None]
+        return min(found, key=_start, default=None)
+
+    def kept(self, spot: Spot, me: str | None, until: float) -> bool:
+        """Whether somebody else than `me` has it now, or will before `until`; what is held was found by somebody."""
+        now, later = self.at(spot), self.next_at(spot)
+        # A second program of the same person must not find what the first is about to start on.
+        if now is not None and (now.hold or now.person != me):
+            return True
+        return later is not None and later.person != me and later.start < until
+
+    def own(self, spot: Spot, me: str | None) -> bool:
+        """Whether it is reserved for `me` now, and not only held."""
+        now = self.at(spot)
+        return now is not None and now.person == me and not now.hold
+
+
+NOTHING_BOOKED = Bookings()
+
+
+def _card(spot: Spot) -> Spot:
+    return spot[0], spot[1].partition(".")[0]
+
+
+def _start(booked: Booked) -> float:
+    return booked.start
+
+
+def index_of(gpu: Gpu) -> str | None:
+    """A GPU's index as people write it: 0, of a MIG instance 0.2; None where it has told none."""
+    if gpu.index is None:
+        return None
+    instance = gpu.parent_uuid is not None and gpu.mig_index is not None
+    return f"{gpu.index}.{gpu.mig_index}" if instance else str(gpu.index)
+
+
+def spot_of(node: str, gpu: Gpu) -> Spot:
+    return node, index_of(gpu) or ""

@@ -1,0 +1,138 @@
+"""POST /api/v1/reservations/import: what becomes of each entry of a comments.json."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gpulse.reservations import comments
+from gpulse.reservations.model import Place, Wanted
+from gpulse.reservations.rules import By
+from tests.api.asking import ask
+from tests.api.moving import FILE, NOW, OUTCOMES, Moving, moving
+
+PATH = "/api/v1/reservations/import"
+ROOT = By("admin", admin=True)
+
+
+@pytest.fixture
+def hub(tmp_path) -> Iterator[Moving]:
+    with moving(tmp_path) as made:
+        yield made
+
+
+def post(hub: Moving, text: str, role: str = "admin", **more: Any) -> Any:
+    headers = {"Authorization": f"Bearer {hub.people.key(role)}"}
+    return ask(hub.app, PATH, "POST", headers, json.dumps({"text": text, **more}).encode())
+
+
+def imported(hub: Moving, text: str, **more: Any) -> Any:
+    response = post(hub, text, **more)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def outcomes(answer: Any) -> list[tuple[int, str, str, str]]:
+    return [(one["line"], one["node"], one["index"], one["outcome"]) for one in answer["entries"]]
+
+
+def kept(hub: Moving) -> list[tuple[str, list[str], str, bool]]:
+    now = hub.table.current()
+    return sorted((one.person, [str(place) for place in one.places], one.comment, one.imported) for one in now)
+
+
+RESERVED = [
+    ("Père Noël", ["gpu1:1"], "booked", True),
+    ("ann", ["gpu1:0"], "see http://lab.example // plan", True),
+    ("dan", ["gpu10:1"], "", True),
+]
+
+
+def test_every_entry_is_told(hub):
+    answer = imported(hub, FILE)
+    assert outcomes(answer) == OUTCOMES
+    assert answer["counts"] == {"reserved": 3, "no_such_gpu": 2, "over": 1, "not_understood": 1, "empty": 1}
+    assert kept(hub) == RESERVED
+    ann = answer["entries"][0]
+    assert ann["message"] == "until Tuesday 1 December 2026, 18:00 CET"
+    made = hub.table.by_id(ann["reservation"])
+    assert (made.person, made.maker, made.start, made.end) == ("ann", "admin", NOW.timestamp(), ann["end"])
+    assert [change.action for change in asyncio.run(hub.table.history(made.id))] == ["imported"]
+
+
+def test_a_dry_run_tells_the_same_and_changes_nothing(hub):
+    revision = hub.table.revision
+    answer = imported(hub, FILE, dry_run=True)
+    assert (answer["dry_run"], outcomes(answer)) == (True, OUTCOMES)
+    assert [one["reservation"] for one in answer["entries"]] == [None] * len(OUTCOMES)
+    assert (kept(hub), hub.table.revision) == ([], revision)
+    assert asyncio.run(hub.people.directory.audit.entries()) == []
+
+
+def test_a_second_import_changes_nothing(hub):
+    first = imported(hub, FILE)
+    revision = hub.table.revision
+    again = imported(hub, FILE)
+    assert again["counts"] == {"already": 3, "no_such_gpu": 2, "over": 1, "not_understood": 1, "empty": 1}
+    assert hub.table.revision == revision
+    ids = [[one["reservation"] for one in answer["entries"]] for answer in (first, again)]
+    assert ids[0] == ids[1]
+    asyncio.run(hub.table.end(ids[0][0], ROOT))
+    assert imported(hub, FILE)["counts"]["already"] == 3
+    assert len(kept(hub)) == 2
+
+
+def test_what_is_reserved_by_others_stays_theirs(hub):
+    wanted = Wanted(person="zoe", places=(Place("gpu1", "0"),), start=NOW.timestamp(), end=NOW.timestamp() + 3600)
+    theirs = asyncio.run(hub.table.make(wanted, ROOT))
+    entry = imported(hub, FILE)["entries"][0]
+    assert (entry["outcome"], entry["reservation"]) == ("conflict", theirs.id)
+    assert entry["message"] == (
+        "it is reserved by zoe from Wednesday 18 November 2026, 10:30 CET until Wednesday 18 November 2026, 11:30 CET"
+    )
+    assert hub.table.by_id(theirs.id) == theirs
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_of_two_entries_for_a_gpu_the_first_has_it(hub, dry_run):
+    slots = [f'"{index}": {{"name": "{name}", "date": "2026-12-01"}}' for index, name in (("1", "ann"), ("01", "bob"))]
+    answer = imported(hub, f'{{"gpu1": {{{", ".join(slots)}}}}}', dry_run=dry_run)
+    assert [one["outcome"] for one in answer["entries"]] == ["reserved", "conflict"]
+    assert "reserved by ann" in answer["entries"][1]["message"]
+
+
+def test_a_file_that_cannot_be_read_changes_nothing(hub):
+    response = post(hub, FILE + "}")
+    assert response.status_code == 422
+    error = response.json()["error"]
+    assert (error["code"], error["message"]) == ("bad_comments", "line 14 of the file: nothing should follow here")
+    assert kept(hub) == []
+
+
+def test_dates_are_of_the_zone_that_is_told(hub):
+    text = '{"gpu1": [{"name": "ann", "date": "2026-12-01 18:00"}]}'
+    end = imported(hub, text, zone="America/New_York", dry_run=True)["entries"][0]["end"]
+    assert end - imported(hub, text, dry_run=True)["entries"][0]["end"] == 6 * 3600
+    assert post(hub, text, zone="Nowhere/Land").json()["error"]["code"] == "when_unclear"
+
+
+@pytest.mark.parametrize("role", ["viewer", "member"])
+def test_admins_alone(hub, role):
+    assert post(hub, FILE, role=role).status_code == 403
+    assert kept(hub) == []
+
+
+def test_it_is_in_the_audit_log(hub):
+    imported(hub, FILE)
+    (entry,) = asyncio.run(hub.people.directory.audit.entries())
+    assert (entry.who, entry.action, entry.target) == ("admin", "reservation.import", "comments.json")
+    assert entry.detail["gpus"] == ["gpu1:0", "gpu1:1", "gpu10:1"]
+    assert entry.detail["reserved"] == 3
+
+
+def test_what_is_written_can_be_imported(hub):
+    imported(hub, FILE)
+    text = comments.write(hub.table.current(), NOW.timestamp(), NOW.tzinfo)
+    assert imported(hub, text)["counts"] == {"already": 3}

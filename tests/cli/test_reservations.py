@@ -1,0 +1,215 @@
+"""The commands for reservations against the real API, as people and scripts run them."""
+
+import json
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gpulse.cli.places import Gpu, parse, text_of
+from gpulse.errors import GpulseError
+from tests.api.booking import Site
+from tests.api.serving import served
+from tests.cli.hub import GPULSE, env, gpulse
+
+ZONE = "Europe/Berlin"
+
+
+class Running:
+    """A site on a socket, and the commands as its people run them; its clock stands still until it is moved."""
+
+    def __init__(self, site: Site, port: int):
+        self.site = site
+        self.url = f"http://127.0.0.1:{port}"
+        self._keys = {who: site.people.key(who) for who in ("member", "admin")}
+
+    def settings(self, who: str) -> dict[str, str]:
+        return {"GPULSE_KEY": self._keys[who], "TZ": ZONE}
+
+    def run(self, *words: str, who: str = "member") -> "subprocess.CompletedProcess[str]":
+        return gpulse(*words, hub=self.url, **self.settings(who))
+
+    def start(self, *words: str) -> "subprocess.Popen[str]":
+        environment = env(self.url, **self.settings("member"))
+        return subprocess.Popen(
+            [*GPULSE, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def reserved(self) -> list[tuple[str, str, bool]]:
+        now = self.site.clock.now
+        return [(one.person, " ".join(map(str, one.places)), one.hold) for one in self.site.table.current(now)]
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Running]:
+    site = Site(tmp_path, now=time.time())
+    with served(site.app) as port:
+        yield Running(site, port)
+    site.close()
+
+
+def test_reserve(hub: Running):
+    done = hub.run("reserve", "gpu1:1-2", "--for", "2d", "--comment", "thesis \x1b[31m")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("reserved: ")
+    assert lines[1] == "2 GPUs: gpu1:1-2"
+    assert lines[2].startswith("from  ")
+    assert lines[3].startswith("until ")
+    assert lines[3].endswith(("CET (2 d)", "CEST (2 d)"))
+    assert lines[4:] == ["for   member", "“thesis �[31m”"]
+    assert hub.reserved() == [("member", "gpu1:1 gpu1:2", False)]
+
+
+def test_what_is_in_the_way_and_what_instead(hub: Running):
+    hub.run("reserve", "gpu1:1", "--for", "2h", "--comment", "mine")
+    done = hub.run("reserve", "gpu1:0-1", "--for", "1h", who="admin")
+    assert (done.returncode, done.stdout) == (1, "")
+    told = done.stderr.splitlines()
+    assert told[0] == "gpulse: gpu1:1 is reserved at that time; take another time or other GPUs"
+    assert told[1].startswith("  in the way: gpu1:1 for member until ")
+    assert told[1].endswith(" “mine”")
+    assert told[2].startswith("  instead: gpu1:0-1 from ")
+
+
+def test_a_wish_and_a_dry_run(hub: Running):
+    done = hub.run("reserve", "-n", "3", "--memory", "40GB", "--same-node", "--until", "2h", "--dry-run")
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "3 GPUs: gpu1:1-3")
+    assert hub.reserved() == []
+    done = hub.run("reserve", "-n", "3", "--model", "H100", "--for", "2h", "--json")
+    assert [gpu["index"] for gpu in json.loads(done.stdout)["gpus"]] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["gpu1:0"], "say how long"),
+        (["gpu1:0", "--for", "1h", "--until", "friday"], "say how long"),
+        (["--for", "1h"], "say which GPUs"),
+        (["gpu1:0", "-n", "2", "--for", "1h"], "not both"),
+        (["gpu1:x", "--for", "1h"], "'gpu1:x' is no GPU"),
+        (["gpu1:3-1", "--for", "1h"], "counts backwards"),
+        (["gpu9:0", "--for", "1h"], 'there is no node "gpu9"'),
+        (["gpu1:0", "--until", "someday"], "someday"),
+        (["gpu1:0", "--for", "1h", "--person", "admin"], "reservations for others are made by admins"),
+    ],
+)
+def test_mistakes_are_one_sentence(hub: Running, words: list[str], told: str):
+    done = hub.run("reserve", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert hub.reserved() == []
+
+
+def test_list_extend_end_and_cancel(hub: Running):
+    made = json.loads(hub.run("reserve", "gpu1:1", "--for", "2h", "--comment", "x", "--json").stdout)
+    hub.run("reserve", "gpu2:1", "--from", "3h", "--for", "1h", who="admin")
+    listed = hub.run("reservations").stdout.splitlines()
+    assert listed[0].split() == ["ID", "PERSON", "GPUS", "FROM", "UNTIL", "STATE", "COMMENT"]
+    assert [line.split()[1:3] for line in listed[1:3]] == [["member", "gpu1:1"], ["admin", "gpu2:1"]]
+    assert listed[-1] == "2 reservations"
+    assert hub.run("reservations", "--mine").stdout.splitlines()[-1] == "1 reservation"
+    assert len(json.loads(hub.run("reservations", "--node", "gpu2", "--json").stdout)["reservations"]) == 1
+    longer = hub.run("extend", made["id"][:6], "1h")
+    assert (longer.returncode, longer.stdout.splitlines()[3][-5:]) == (0, "(3 h)")
+    shorter = hub.run("extend", made["id"], "--until", "1h", "--json")
+    assert round(json.loads(shorter.stdout)["end"] - made["start"]) == 3600
+    assert hub.run("end", made["id"][:6]).stdout.splitlines()[0] == f"ended: {made['id']}"
+    again = hub.run("cancel", made["id"])
+    assert (again.returncode, again.stderr) == (2, "gpulse: this reservation is over; make another\n")
+    assert hub.run("end", "ffff").returncode == 2
+    assert hub.run("reservations", "--mine").stdout == "there are no reservations\n"
+    assert "over" in hub.run("reservations", "--mine", "--all").stdout
+
+
+def test_comments_json(hub: Running):
+    hub.run("reserve", "gpu1:1", "--for", "2h", "--comment", "ä //")
+    hub.run("reserve", "gpu2:1", "--from", "3h", "--for", "1h")
+    done = hub.run("reservations", "--format", "comments.json")
+    written = json.loads(done.stdout)
+    assert (list(written), written["gpu1"]["1"]["name"], written["gpu1"]["1"]["comment"]) == (
+        ["gpu1"],
+        "member",
+        "ä //",
+    )
+    assert "1 reservation that is still to come left out" in done.stderr
+
+
+def test_hold_what_was_found(hub: Running):
+    first = hub.run("free", "-n", "2", "--hold", "10m", "--export")
+    assert (first.returncode, first.stdout) == (0, "export CUDA_VISIBLE_DEVICES=1,2\n")
+    assert "gpulse: held until " in first.stderr
+    assert hub.reserved() == [("member", "gpu1:1 gpu1:2", True)]
+    hub.site.tick()
+    # Another program of the same person gets others.
+    second = json.loads(hub.run("free", "-n", "2", "--hold", "10m", "--json").stdout)
+    assert [gpu["id"] for gpu in second["gpus"]] == ["GPU-gpu2-1", "GPU-gpu2-2"]
+    assert second["hold"]["hold"] is True
+    assert len(hub.reserved()) == 2
+    too_long = hub.run("free", "--hold", "2h")
+    assert too_long.returncode == 2
+    assert "30 minutes at most" in too_long.stderr
+
+
+def test_what_is_reserved_for_me_needs_no_hold(hub: Running):
+    hub.run("reserve", "gpu2:3", "--for", "2h")
+    hub.site.tick()
+    done = hub.run("free", "--hold", "10m", "--export")
+    assert done.stdout == "export CUDA_VISIBLE_DEVICES=3\n"
+    assert "they are reserved for you already" in done.stderr
+    assert hub.run("free", "-n", "4", "--same-node", who="admin").returncode == 1
+
+
+def test_who_was_too_slow_looks_again(hub: Running):
+    """Between the answer and the hold somebody else has reserved it."""
+    taken = hub.site.reserve("gpu1:1", "gpu1:2", "gpu1:3", who="admin")
+    assert taken.status_code == 201
+    # The fleet does not know of it yet, as within the second in which it was made.
+    late = threading.Timer(1.5, hub.site.tick)
+    late.start()
+    done = hub.run("free", "-n", "3", "--hold", "10m", "--export")
+    late.join()
+    assert (done.returncode, done.stdout) == (0, "export CUDA_VISIBLE_DEVICES=1,2,3\n")
+    assert ("member", "gpu2:1 gpu2:2 gpu2:3", True) in hub.reserved()
+
+
+def test_what_was_waited_for_is_held(hub: Running):
+    made = hub.site.made("gpu1:1", "gpu1:2", "gpu1:3", "gpu2:1", "gpu2:2", "gpu2:3", who="admin")
+    hub.site.tick()
+    waiting = hub.start("free", "-n", "1", "--wait", "--hold", "10m", "--timeout", "60")
+    try:
+        assert waiting.stderr is not None
+        assert waiting.stderr.readline().startswith("waiting for 1 free GPU")
+        assert hub.site.ask(f"reservations/{made['id']}", "DELETE", who="admin").status_code == 200
+        hub.site.tick()
+        told, _ = waiting.communicate(timeout=30)
+    finally:
+        if waiting.poll() is None:
+            waiting.kill()
+            waiting.communicate()
+    assert waiting.returncode == 0
+    assert "gpu1" in told
+    assert hub.reserved() == [("member", "gpu1:1", True)]
+
+
+def test_places():
+    assert parse(["gpu03:0-2", "gpu04", "a:0.2", "b:1,3"]) == [
+        Gpu("gpu03", "0"),
+        Gpu("gpu03", "1"),
+        Gpu("gpu03", "2"),
+        Gpu("gpu04"),
+        Gpu("a", "0.2"),
+        Gpu("b", "1"),
+        Gpu("b", "3"),
+    ]
+    assert parse(["gpu[1-2,10]:0"]) == [Gpu("gpu1", "0"), Gpu("gpu2", "0"), Gpu("gpu10", "0")]
+    assert text_of(parse(["gpu03:0-2,5", "a:0.2"])) == "gpu03:0-2,5 a:0.2"
+    for word in ("gpu03:", "gpu03:-1", "gpu03:0-", "gpu03:1.2.3", ":0", "gpu[:0", "gpu03:٣"):
+        with pytest.raises(GpulseError):
+            parse([word])
+    with pytest.raises(GpulseError, match="more than can be reserved"):
+        parse(["gpu[1-99]:0-999"])
