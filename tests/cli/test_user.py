@@ -176,6 +176,14 @@ def test_roles_disabling_and_a_new_password(gpulse, accounts):
     ]
 
 
+def test_all_are_disabled_or_none(gpulse, accounts):
+    accounts(made(("ann", "admin"), ("bob", "viewer")))
+    done = gpulse("user", "disable", "bob", "ann")
+    assert (done.returncode, "ann is the last admin" in done.stderr) == (2, True)
+    assert "disabled" not in gpulse("user", "list").stdout
+    assert accounts(audited) == []
+
+
 def test_no_secret_is_listed(gpulse, accounts):
     gpulse("user", "add", "ann", "--role", "admin", "--password-stdin", stdin=PASSWORD)
 

@@ -128,6 +128,21 @@ def test_groups_decide_each_time_and_the_account_is_the_subjects(site: Site):
     assert site.me(bob | {"preferred_username": "ann"})["name"] == "bob"
 
 
+def test_a_refusal_is_told_by_the_page_and_noted(site: Site):
+    site.set(ANN | {"sub": "u-9", "preferred_username": "eve", "groups": ["guests"]})
+    with site.browser() as browser:
+        browser.headers["Accept"] = "text/html,*/*"
+        refused = site.sign_in(browser)
+        assert (refused.status_code, refused.headers["location"]) == (303, "../../../../#/sign-in?refused=no_role")
+        assert "_sso=; " in refused.headers["set-cookie"], "the trip is over"
+        assert browser.get("api/v1/me").json()["name"] is None
+    noted = subprocess.run(
+        [GPULSE, "audit", "--json", "--data", str(site.data)], capture_output=True, text=True, check=True
+    ).stdout
+    newest = [json.loads(line) for line in noted.splitlines()][-1]
+    assert (newest["action"], newest["detail"]) == ("session.refuse", {"why": "no_role", "by": "oidc"})
+
+
 def test_what_the_id_token_lacks_is_asked_for(site: Site):
     told = {"sub": "u-3", "preferred_username": "cid", "groups": ["staff"]}
     site.set({"sub": "u-3"}, userinfo=told)

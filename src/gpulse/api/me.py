@@ -37,6 +37,8 @@ class MeView(msgspec.Struct, kw_only=True):
     sight: Level
     # Whether there is a password to change.
     has_password: bool
+    # Whether there may be one: not for those who sign in by single sign-on.
+    may_have_password: bool
     sign_in: list[Literal["password", "oidc"]]
     # What single sign-on is called here; null: there is none.
     sso: str | None
@@ -98,6 +100,7 @@ def me_view(hub: Hub, who: Identity) -> MeView:
         may_read=who.role is not None,
         sight=access.sight(who).level,
         has_password=account is not None and account.has_password,
+        may_have_password=account is not None and account.issuer is None,
         sign_in=ways,
         sso=access.sso.settings.label if access.sso is not None else None,
     )

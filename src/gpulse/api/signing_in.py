@@ -17,8 +17,8 @@ from gpulse.auth.roles import role_of
 from gpulse.errors import AccountError, RequestError, SignInRefused
 from gpulse.store.accounts import Account
 
-# From the callback to the page, also below a path that only a proxy knows of.
-_PAGE = "../../../../"
+# To the page, also below a path that only a proxy knows of.
+_PAGE_FROM_BEGIN, _PAGE_FROM_CALLBACK = "../../../", "../../../../"
 
 
 class Credentials(msgspec.Struct, kw_only=True):
@@ -93,7 +93,10 @@ async def sign_out(hub: Hub, query: SignOutQuery, path: Mapping[str, str], incom
 
 async def begin_sso(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> Response:
     del query, path
-    address, trip = await _sso(hub).begin(hub.access.callback_url(incoming.headers, incoming.secure))
+    try:
+        address, trip = await _sso(hub).begin(hub.access.callback_url(incoming.headers, incoming.secure))
+    except SignInRefused as refused:
+        return _told_by_the_page(incoming, refused, _PAGE_FROM_BEGIN)
     cookie = hub.access.cookies.set_trip(trip, TRIP_SECONDS, incoming.secure)
     return RedirectResponse(address, 303, {"Set-Cookie": cookie})
 
@@ -102,6 +105,24 @@ async def finish_sso(hub: Hub, query: CallbackQuery, path: Mapping[str, str], in
     del path
     access, sso = hub.access, _sso(hub)
     access.attempts.begin("", incoming.address)
+    try:
+        account = await _signed_on(hub, sso, query, incoming)
+    except SignInRefused as refused:
+        await access.directory.audit.note(
+            incoming.who, incoming.address, "session.refuse", "", why=refused.code, by="oidc"
+        )
+        response = _told_by_the_page(incoming, refused, _PAGE_FROM_CALLBACK)
+    else:
+        access.attempts.succeeded("", incoming.address)
+        response = RedirectResponse(_PAGE_FROM_CALLBACK, 303)
+        cookie = await _begin(hub, incoming, account, "oidc")
+        response.headers.append("set-cookie", access.cookies.set(cookie, incoming.secure))
+    response.headers.append("set-cookie", access.cookies.clear_trip(incoming.secure))
+    return response
+
+
+async def _signed_on(hub: Hub, sso: SingleSignOn, query: CallbackQuery, incoming: Incoming) -> Account:
+    access = hub.access
     told = {name: getattr(query, name) for name in query.__struct_fields__ if getattr(query, name)}
     trip = access.cookies.read_trip(incoming.headers)
     person = await sso.finish(trip, told, access.callback_url(incoming.headers, incoming.secure))
@@ -109,7 +130,7 @@ async def finish_sso(hub: Hub, query: CallbackQuery, path: Mapping[str, str], in
     known = accounts.by_subject(issuer, person.subject)
     role = sso.role(person, role_of(known.role) if known is not None else None)
     try:
-        account = await accounts.upsert_external(issuer, person.subject, person.name, role, person.display)
+        return await accounts.upsert_external(issuer, person.subject, person.name, role, person.display)
     except AccountError as error:
         if error.code != "name_taken":
             raise
@@ -117,12 +138,14 @@ async def finish_sso(hub: Hub, query: CallbackQuery, path: Mapping[str, str], in
         raise SignInRefused(
             403, "name_taken", f"{person.name:.100} is an account of this hub that signs in another way", error.detail
         ) from None
-    access.attempts.succeeded("", incoming.address)
-    cookie = await _begin(hub, incoming, account, "oidc")
-    response = RedirectResponse(_PAGE, 303)
-    response.headers.append("set-cookie", access.cookies.set(cookie, incoming.secure))
-    response.headers.append("set-cookie", access.cookies.clear_trip(incoming.secure))
-    return response
+
+
+def _told_by_the_page(incoming: Incoming, refused: SignInRefused, page: str) -> Response:
+    """A person who comes back from the provider looks at a browser; programs get the refusal itself."""
+    if "text/html" not in incoming.headers.get("accept", ""):
+        raise refused
+    # Only the word for programs: what stands in an address may have been put there by anybody.
+    return RedirectResponse(f"{page}#/sign-in?refused={refused.code}", 303)
 
 
 def _sso(hub: Hub) -> SingleSignOn:

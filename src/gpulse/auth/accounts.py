@@ -74,6 +74,10 @@ class Accounts:
         """Ends its sessions, keys and links at once, for good."""
         return await self._known.write(lambda one: changing.disable(one, account, self._clock()))
 
+    async def disable_all(self, accounts: Sequence[str]) -> None:
+        """All of them, or none where one of them may not be."""
+        await self._known.write(lambda one: changing.disable_all(one, accounts, self._clock()))
+
     async def enable(self, account: str) -> Account:
         return await self._known.write(lambda one: changing.enable(one, account))
 

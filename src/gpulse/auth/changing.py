@@ -1,6 +1,7 @@
 """Accounts made and changed: what happens in the database, in one transaction each."""
 
 import secrets
+from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
@@ -98,6 +99,16 @@ def disable(connection: Connection, identity: str, now: float) -> tuple[Account,
         [account],
         sessions.end(connection, sessions.standing(connection, identity), now, revision),
         keys.end(connection, keys.standing(connection, identity), now, revision),
+    )
+
+
+def disable_all(connection: Connection, identities: Sequence[str], now: float) -> tuple[None, Rows]:
+    """All of them, or none where one of them may not be."""
+    rows = [disable(connection, identity, now)[1] for identity in identities]
+    return None, Rows(
+        [account for one in rows for account in one.accounts],
+        [session for one in rows for session in one.sessions],
+        [key for one in rows for key in one.keys],
     )
 
 

@@ -135,8 +135,8 @@ def disable(names: Names, config: ConfigPath = None, data: Data = None) -> None:
 
     async def work(directory: "Directory") -> list[str]:
         accounts = [named(directory, name) for name in names]
+        await directory.accounts.disable_all([account.id for account in accounts])
         for account in accounts:
-            await directory.accounts.disable(account.id)
             await directory.audit.note(local_person(), "", "account.disable", account.name)
         return [account.name for account in accounts]
 

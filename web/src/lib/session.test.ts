@@ -13,6 +13,7 @@ const nobody: MeView = {
   may_read: false,
   sight: "anonymous",
   has_password: false,
+  may_have_password: true,
   sign_in: ["password"],
   sso: null,
 };

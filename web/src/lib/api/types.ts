@@ -1310,6 +1310,7 @@ export interface components {
             /** @enum {unknown} */
             sight: "anonymous" | "full" | "names";
             has_password: boolean;
+            may_have_password: boolean;
             sign_in: ("oidc" | "password")[];
             sso: string | null;
         };
