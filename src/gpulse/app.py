@@ -40,7 +40,7 @@ from gpulse.transport.supervisor import Supervisor
 Task = asyncio.Task[None]
 
 TICK_SECONDS = 1.0
-# Who was signed out by another process is gone within a second, looks of the live stream included.
+# Whom another process shut out, person or node, is gone within a second, those on open connections included.
 _ACCOUNTS_SECONDS = 0.5
 _DAY_SECONDS = 86400.0
 ADD_NODES = "add nodes with: gpulse up 'gpu[01-16]'; or look at a simulated cluster with: gpulse demo"
@@ -169,7 +169,7 @@ class Hub:
         membership.holders(holders)
         told = ""
         while True:
-            await asyncio.sleep(TICK_SECONDS)
+            await asyncio.sleep(_ACCOUNTS_SECONDS)
             changes = await tokens.refresh()
             if changes.trouble and changes.trouble != told:
                 self._say(changes.trouble)

@@ -9,9 +9,11 @@ from msgspec import UNSET, Meta, UnsetType
 from gpulse.api.bodies import Incoming, decode
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
-from gpulse.api.me import BODY_ERRORS, SMALL_BODY
+from gpulse.api.me import BODY_ERRORS, SMALL_BODY, refuse_keys
+from gpulse.auth.identity import Identity
 from gpulse.auth.roles import Role
 from gpulse.auth.views import AccountView
+from gpulse.errors import RequestError
 
 _ACCOUNT = {"account": "The account's id."}
 Display = Annotated[str, Meta(max_length=200, description="What the person is called.")]
@@ -61,6 +63,8 @@ async def list_accounts(hub: Hub, query: object, path: Mapping[str, str], incomi
 async def add_account(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> AccountView:
     del query, path
     wanted = decode(incoming.body, NewAccount)
+    if wanted.password is not None or wanted.role == "admin":
+        refuse_keys(incoming.who)
     directory = hub.access.directory
     account = await directory.accounts.add(wanted.name, wanted.role, wanted.password, wanted.display)
     await directory.audit.note(incoming.who, incoming.address, "account.add", account.name, role=wanted.role)
@@ -70,6 +74,11 @@ async def add_account(hub: Hub, query: object, path: Mapping[str, str], incoming
 async def change_account(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> AccountView:
     del query
     wanted, identity = decode(incoming.body, AccountChange), path["account"]
+    if not isinstance(wanted.password, UnsetType):
+        refuse_keys(incoming.who)
+        _refuse_own_password(incoming.who, identity)
+    if wanted.role == "admin":
+        refuse_keys(incoming.who)
     directory = hub.access.directory
     accounts, name = directory.accounts, directory.accounts.view(identity).name
 
@@ -83,8 +92,7 @@ async def change_account(hub: Hub, query: object, path: Mapping[str, str], incom
         await accounts.set_role(identity, wanted.role)
         await note("account.role", role=wanted.role)
     if not isinstance(wanted.password, UnsetType):
-        own = incoming.who.credential if incoming.who.account == identity else ""
-        await accounts.set_password(identity, wanted.password, keep_session=own)
+        await accounts.set_password(identity, wanted.password)
         await note("account.password")
     if not isinstance(wanted.disabled, UnsetType):
         await (accounts.disable if wanted.disabled else accounts.enable)(identity)
@@ -103,11 +111,20 @@ async def end_sessions(hub: Hub, query: object, path: Mapping[str, str], incomin
 
 async def make_link(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> MadeLink:
     del query
+    refuse_keys(incoming.who)
     directory = hub.access.directory
     account = directory.accounts.view(path["account"])
     code = await directory.links.make(account.id)
     await directory.audit.note(incoming.who, incoming.address, "link.make", account.name)
     return MadeLink(code=code)
+
+
+def _refuse_own_password(who: Identity, account: str) -> None:
+    """Who sits down at another's browser must not lock them out, admin or not."""
+    if who.account == account:
+        raise RequestError(
+            409, "own_password", "this is your own account", "change your password at /api/v1/me/password"
+        )
 
 
 ENDPOINTS = (

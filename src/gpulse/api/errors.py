@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from gpulse.api.security import HEADERS
+from gpulse.auth.secret_text import without_secrets
 from gpulse.errors import RequestError
 
 CODES = {
@@ -72,10 +73,12 @@ def error_response(
         headers.setdefault("WWW-Authenticate", "Bearer")
     if error.retry_seconds is not None:
         headers.setdefault("Retry-After", str(error.retry_seconds))
+    # People send secrets where none belongs, and what is refused is kept by proxies, shells and tickets.
+    message, detail = without_secrets(error.message), without_secrets(error.detail)
     if media.startswith("text/plain"):
-        text = error.message + (f"\n{error.detail}" if error.detail else "") + "\n"
+        text = message + (f"\n{detail}" if detail else "") + "\n"
         return Response(text, error.status, headers, "text/plain")
-    answer = ErrorAnswer(error=ErrorDetail(code=error.code, message=error.message, detail=error.detail))
+    answer = ErrorAnswer(error=ErrorDetail(code=error.code, message=message, detail=detail))
     return Response(msgspec.json.encode(answer), error.status, headers, "application/json")
 
 

@@ -140,8 +140,8 @@ class Hub:
             "Accept-Encoding": "gzip",
             "User-Agent": f"gpulse/{gpulse.__version__}",
         }
-        # The scheme is checked when the hub is named.
-        return urllib.request.Request(f"{self.url}{path}", data, headers, method=method)  # noqa: S310
+        address = f"{self.url}{path}"
+        return urllib.request.Request(address, data, headers, method=method)  # noqa: S310 - the scheme was checked
 
     def _answered(self, request: urllib.request.Request, path: str, key: "own_keys.OwnKey | None") -> "_Answer":
         if key is not None:
