@@ -45,6 +45,7 @@ EXPECTED = {
         "PATCH /api/v1/accounts/{account}",
         "POST /api/v1/accounts/{account}/link",
         "DELETE /api/v1/accounts/{account}/sessions",
+        "DELETE /api/v1/accounts/{account}/keys",
         "GET /api/v1/audit",
     },
     "node": {

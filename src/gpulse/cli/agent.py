@@ -12,6 +12,7 @@ import msgspec
 import typer
 
 from gpulse.cli import probe
+from gpulse.cli.accounts import by_local_person
 from gpulse.cli.doctor import ssh_targets
 from gpulse.cli.options import AsJson, HubCommand
 from gpulse.cli.tables import clean
@@ -105,7 +106,7 @@ def install(
     with contextlib.ExitStack() as stack:
         secrets: Secrets = pull if way == "serve" else NoSecrets()
         if way == "push":
-            secrets = stack.enter_context(push_secrets(folder))
+            secrets = stack.enter_context(push_secrets(folder, by_local_person()))
         nodes = Nodes(hosts, config, python, as_json)
         done = _run("install", nodes, lambda agents, targets: agents.install(targets, order, secrets))
     working = [answer.node for answer in done if answer.outcome != "failed"]
@@ -146,7 +147,7 @@ def remove(
     from gpulse.agents.node_secrets import push_secrets
 
     nodes = Nodes(hosts, config, python, as_json)
-    with push_secrets(data or read_config(config)[0].hub.data) as secrets:
+    with push_secrets(data or read_config(config)[0].hub.data, by_local_person()) as secrets:
         done = _run("remove", nodes, lambda agents, targets: agents.remove(targets, secrets))
     _end(done, "failed")
 

@@ -8,6 +8,7 @@ import gpulse
 from gpulse.cli import (
     agent,
     audit,
+    connect,
     demo,
     doctor,
     export,
@@ -66,6 +67,7 @@ app.command(cls=HubCommand)(doctor.doctor)
 app.add_typer(token.app, name="token")
 
 # The commands for the accounts of people.
+user.app.command(cls=HubCommand)(connect.connect)
 app.add_typer(user.app, name="user")
 app.command(cls=HubCommand)(audit.audit)
 

@@ -41,6 +41,7 @@ def free(
     query: options.Query = None,
     hub: options.HubUrl = options.HUB,
     fingerprint: options.Fingerprint = None,
+    data: options.HubData = None,
     as_json: options.AsJson = False,
     width: options.Width = None,
 ) -> None:
@@ -54,7 +55,7 @@ def free(
     if same_node or export:
         wanted["same_node"] = "true"
     patience = None if timeout is None else figures.duration(timeout)
-    search = _Search(Hub(hub, fingerprint), wanted, here_first=export)
+    search = _Search(Hub(hub, fingerprint, data), wanted, here_first=export)
     body, answer = search.wait(_in_words(count, memory, model, wanted), patience) if wait else search.ask()
     if as_json:
         typer.echo(body)

@@ -6,7 +6,7 @@ const WORDS: Record<string, string> = {
   sso_claims: "The sign-in there does not tell who you are. Tell an admin of this hub.",
   sso_trouble: "The place to sign in cannot be reached, or does not answer as it should. Try again; if it stays so, tell an admin of this hub.",
   no_role: "You have signed in there, but this hub has no role for you. Ask an admin of this hub for one.",
-  name_taken: "Your name there is an account of this hub that signs in another way. Ask an admin of this hub.",
+  name_taken: "Your name there is an account of this hub that signs in another way. If that one is yours, ask an admin of this hub to connect the two.",
   account_disabled: "Your account is disabled. Ask an admin of this hub.",
 };
 
