@@ -128,7 +128,7 @@ def _pip_audit() -> Path:
 def _run(command: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHON": sys.executable}
     try:
-        return subprocess.run(
+        return subprocess.run(  # noqa: S603 - our own words
             command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
         )
     except subprocess.TimeoutExpired:

@@ -119,7 +119,7 @@ def _pip(target: Target | None = None) -> list[str]:
 
 
 def _run(command: Sequence[str], failure: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own words
     if done.returncode != 0:
         raise DistFailed(f"{done.stdout}{done.stderr}".strip() + f"\n{failure}")
     return done.stdout

@@ -37,7 +37,7 @@ def system() -> NodeJs | None:
     if node is None or npm is None:
         return None
     try:
-        told = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=30, check=True).stdout
+        told = subprocess.run([node, "--version"], capture_output=True, text=True, timeout=30, check=True).stdout  # noqa: S603 - a program found on the path
     except (OSError, subprocess.SubprocessError):
         return None
     return NodeJs([node], [npm]) if is_new_enough(told) else None

@@ -86,7 +86,7 @@ def cluster(nodes: int) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as data:
         command = [Path(sys.executable).with_name("gpulse"), "demo", "--nodes", str(nodes), "--seed", str(SEED)]
         words = [*command, "--port", "0", "--data", data]
-        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as hub:
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as hub:  # noqa: S603 - our own words
             try:
                 # Its first line; what it says afterwards is nothing to us.
                 yield next(iter(hub.stdout or ())).strip()

@@ -73,7 +73,7 @@ def _run(command: Sequence[str], found: nodejs.NodeJs, failure: str) -> None:
     folder = str(Path(found.node[0]).parent)
     # npm's scripts start "node" by its name; types.mjs starts a Python that has gpulse.
     environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}", "PYTHON": sys.executable}
-    done = subprocess.run(
+    done = subprocess.run(  # noqa: S603 - our own words
         command, cwd=WEB, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
     if done.returncode != 0:
@@ -102,7 +102,7 @@ def _with_wheel() -> None:
     if nodejs.system() is None and nodejs.wheel() is None:
         print(f"installing {nodejs.WHEEL}, as there is no Node.js {nodejs.NEEDED}")
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", nodejs.WHEEL]
-        subprocess.run(command, check=False)
+        subprocess.run(command, check=False)  # noqa: S603 - our own words
 
 
 def main(arguments: Sequence[str]) -> int:

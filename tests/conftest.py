@@ -1,6 +1,7 @@
 """What all tests share: the fake driver, processes that are really there, and skips that are told of."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -36,6 +37,8 @@ CANNOT = "this machine cannot "
 hypothesis.settings.register_profile("people", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "people")
+# A shell starts what it runs in the background deaf to Ctrl-C, and so would be what tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from gpulse.auth.oidc_provider import Provider
 from gpulse.auth.proxy import TrustedProxy
-from gpulse.config import Config, Proxy, Roles, load
+from gpulse.config import Config, Oidc, Proxy, Roles, load
 from gpulse.errors import ConfigError
 
 PROXY = '[access.proxy]\nheader = "X-User"\n'
@@ -78,6 +79,29 @@ def test_what_is_read(file: Path):
 def test_a_secret_that_is_none(tmp_path: Path, content: bytes | None):
     secret = tmp_path / "secret"
     if content is not None:
+        secret.touch(0o600)
         secret.write_bytes(content)
     with pytest.raises(ConfigError, match=r"access\.proxy\.secret_file: .*secret "):
         TrustedProxy(Proxy(header="X-User", addresses=("127.0.0.1",), secret_file=secret))
+
+
+@pytest.mark.parametrize(
+    ("mode", "who"), [(0o640, "its group"), (0o604, "everybody on this machine"), (0o644, "everybody on this machine")]
+)
+def test_a_secret_that_others_can_read(tmp_path: Path, mode: int, who: str):
+    secret = tmp_path / "secret"
+    secret.write_text("0123456789abcdef0123")
+    secret.chmod(mode)
+    proxy = Proxy(header="X-User", addresses=("127.0.0.1",), secret_file=secret)
+    oidc = Oidc(issuer="https://login.example.org", client_id="gpulse", client_secret_file=secret)
+    told = f"{secret} can be read by {who}; run: chmod 600 {secret}"
+    for read, name in (
+        (lambda: TrustedProxy(proxy), "proxy.secret_file"),
+        (lambda: Provider(oidc), "oidc.client_secret_file"),
+    ):
+        secret.chmod(mode)
+        with pytest.raises(ConfigError) as caught:
+            read()
+        assert caught.value.problems == [f"access.{name}: {told}"]
+        secret.chmod(0o600)
+        read()

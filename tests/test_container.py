@@ -212,11 +212,44 @@ def test_places_of_the_docs_are_in_the_recipe():
     assert all(place in every("RUN")[1] for place in ("/data", "/home/gpulse/.ssh"))
 
 
-def test_what_the_docs_run_in_a_container_are_commands():
-    lines = re.findall(r"podman exec gpulse gpulse ([^`\n]+)", DOCUMENT.read_text("utf-8"))
-    assert len(lines) >= 3
+def variables() -> dict[str, str]:
+    return dict(word.split("=", 1) for line in every("ENV") for word in shlex.split(line))
+
+
+def test_commands_beside_the_hub_are_those_of_who_runs_it(tmp_path: Path):
+    """As `podman exec gpulse gpulse free` is run: where nobody else may read, by the hub's key in the data folder."""
+    assert variables()["GPULSE_DATA"] == one("VOLUME")
+    data = tmp_path / "data"
+    (tmp_path / "gpulse.toml").write_text('access.anonymous = "none"\n')
+    own = ["--host", "127.0.0.1", "--data", str(data)]
+    with RunningHub("up", *entry(), *own, directory=tmp_path) as hub:
+        hub.until(lambda: list(data.glob("cli-key-*")))
+
+        def free(**more: str) -> subprocess.CompletedProcess[str]:
+            environment = {**os.environ, "HOME": str(tmp_path), "GPULSE_HUB": hub.url, **more}
+            command = [str(Path(sys.executable).with_name("gpulse")), "free"]
+            # Elsewhere than the settings, which name no folder here.
+            place = tmp_path / "elsewhere"
+            place.mkdir(exist_ok=True)
+            return subprocess.run(
+                command, env=environment, cwd=place, capture_output=True, text=True, check=False, timeout=30
+            )
+
+        refused = free()
+        assert refused.returncode == 2
+        assert "gpulse login --hub" in refused.stderr
+        assert "--data DIR" in refused.stderr
+        # 1: there are none.
+        assert free(GPULSE_DATA=str(data)).returncode == 1
+        assert hub.end(15) == 0
+
+
+def test_what_the_docs_run_in_a_container_are_commands(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GPULSE_DATA", variables()["GPULSE_DATA"])
+    lines = re.findall(r"podman exec (?:-it )?gpulse gpulse ([^`\n]+)", DOCUMENT.read_text("utf-8"))
+    assert len(lines) >= 5
     for line in lines:
-        words = shlex.split(line)
+        words = shlex.split(line, comments=True)
         command = typer.main.get_command(app)
         while hasattr(command, "commands"):
             command = command.commands[words.pop(0)]

@@ -18,6 +18,7 @@ from gpulse.api.security import as_origins
 from gpulse.api.server import make_server, reached_by_others, url_of
 from gpulse.auth import local_key
 from gpulse.auth.directory import Directory
+from gpulse.auth.noting import actor
 from gpulse.auth.tokens import Tokens
 from gpulse.auth.upgrades import Upgrades
 from gpulse.config import Config, DropFolderTable, database_url
@@ -43,7 +44,7 @@ from gpulse.transport.supervisor import Supervisor
 Task = asyncio.Task[None]
 
 TICK_SECONDS = 1.0
-# Who was signed out by another process is gone within a second, looks of the live stream included.
+# Whom another process shut out, person or node, is gone within a second, those on open connections included.
 _ACCOUNTS_SECONDS = 0.5
 _DAY_SECONDS = 86400.0
 # By then every simulated node has told who is on it.
@@ -139,11 +140,13 @@ class Hub:
             session_seconds=settings.session_days * _DAY_SECONDS,
         )
         # Everybody may read where nobody else can reach the hub, unless the settings say otherwise.
-        anonymous = (settings.anonymous or ("none" if reached_by_others(listener) else "read")) == "read"
+        closed = reached_by_others(listener) or settings.for_others
+        anonymous = (settings.anonymous or ("none" if closed else "read")) == "read"
         origins = as_origins(self.config.web.origins)
         access = Access(self.config, directory, self._vouching, anonymous=anonymous, origins=origins)
         with ExitStack() as stack:
-            account = await directory.accounts.operator(self._operator.name)
+            by = actor(f"local: {self._operator.name}")
+            account = await directory.accounts.operator(self._operator.name, by=by)
             if not account.live:
                 self._say(
                     f"the account {account.name} is disabled; gpulse user enable {account.name} lets you in again"
@@ -152,10 +155,11 @@ class Hub:
                 url = url_of(listener, self.config.web.base_path, secure=self._tls is not None)
                 stack.enter_context(local_key.kept(self.config.hub.data, directory.keys, account.id, url))
                 if self._operator.show_link is not None:
-                    self._operator.show_link(account.role, await directory.links.make(account.id))
+                    self._operator.show_link(account.role, await directory.links.make(account.id, by=by))
             async with _running(self._follow_people(directory)) as following:
                 yield access, following
             await directory.note_uses()
+            await directory.refused_links.settle(ending=True)
 
     @asynccontextmanager
     async def _reserving(
@@ -203,7 +207,7 @@ class Hub:
         membership.holders(holders)
         told = ""
         while True:
-            await asyncio.sleep(TICK_SECONDS)
+            await asyncio.sleep(_ACCOUNTS_SECONDS)
             changes = await tokens.refresh()
             if changes.trouble and changes.trouble != told:
                 self._say(changes.trouble)

@@ -39,7 +39,7 @@ class Commands:
         if self._left_behind or (pid and self._start_of(pid) == start):
             raise StillStuck(errno.ETIMEDOUT, "an earlier one is still stuck and cannot be killed", command[0])
         own_pid = os.getpid()
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 - a list of our own making, no shell
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

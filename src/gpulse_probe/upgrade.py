@@ -167,7 +167,7 @@ def _version_of(path):
     import subprocess
 
     try:
-        ran = subprocess.run(
+        ran = subprocess.run(  # noqa: S603 - this Python, with a file we wrote
             [sys.executable, path, "push", "--version"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

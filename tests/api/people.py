@@ -13,6 +13,7 @@ from gpulse.api.access import Access, Vouching
 from gpulse.auth.directory import Directory
 from gpulse.auth.passwords import Passwords
 from gpulse.auth.roles import ROLES
+from gpulse.auth.sessions import Begun
 from gpulse.config import Access as AccessSettings
 from gpulse.config import Config, Privacy
 from gpulse.store import Records
@@ -51,9 +52,17 @@ class People(NamedTuple):
         vouching = Vouching.read(settings.access)
         return Access(settings, self.directory, vouching, anonymous=anonymous, **options)
 
-    def cookie(self, role: str) -> str:
-        """A new session's."""
+    def session(self, role: str) -> Begun:
+        """A new one."""
         return asyncio.run(self.directory.sessions.begin(self.accounts[role], "192.0.2.1", "a browser"))
+
+    def cookie(self, begun: Begun) -> dict[str, str]:
+        """What every port of the hub's machine is sent."""
+        return {"Cookie": f"{self.access().cookies.name}={begun.cookie}"}
+
+    def page(self, begun: Begun) -> dict[str, str]:
+        """What a page of the hub sends."""
+        return {**self.cookie(begun), "X-Gpulse": begun.page_key}
 
     def key(self, role: str, *scopes: str, expires_at: float | None = None) -> str:
         wanted = scopes or ("read", "write", "admin")

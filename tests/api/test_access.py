@@ -17,6 +17,7 @@ from gpulse.api.hub import Ingest
 from gpulse.api.openapi import document
 from gpulse.api.routes import ENDPOINTS
 from gpulse.auth.roles import ROLES, at_least
+from gpulse.auth.sessions import Begun
 from gpulse.auth.tokens import Tokens
 from gpulse.auth.upgrades import Upgrades
 from gpulse.config import Config, Privacy
@@ -38,6 +39,13 @@ ADDRESSES = [
 ]
 # Files of the page and the viewer, which tell nothing of the cluster.
 FILES = {"/", "/config.json", "/api/openapi.json"}
+# What a key must not do, whatever its scopes and whatever is in the body.
+NOT_BY_KEY = {
+    ("POST", "/api/v1/me/keys"),
+    ("POST", "/api/v1/me/password"),
+    ("POST", "/api/v1/me/feeds"),
+    ("POST", "/api/v1/accounts/{account}/link"),
+}
 NEEDS = {"read": "viewer", "self": "viewer", "member": "member", "admin": "admin"}
 
 
@@ -65,13 +73,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     people = make_people(folder, clock=clock)
     access = people.access()
 
-    def cookie(text: str) -> dict[str, str]:
-        return {"Cookie": f"other=1; {access.cookies.name}={text}", **OWN_PAGE}
+    def page(begun: Begun) -> dict[str, str]:
+        sent = people.page(begun)
+        return OWN_PAGE | sent | {"Cookie": f"other=1; {sent['Cookie']}"}
 
     def key(text: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {text}"}
 
-    async def ended() -> tuple[str, str, str, str, str, str]:
+    async def ended() -> tuple[Begun, str, str, str, Begun, Begun]:
         directory, member = people.directory, people.accounts["member"]
         gone = await directory.accounts.add("gone", "admin", PASSWORD)
         session_of_gone = await directory.sessions.begin(gone.id, "", "")
@@ -81,7 +90,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         await directory.keys.revoke(revoked.split("_")[1])
         expired = await directory.keys.create(member, "x", ["read"], clock() + 60)
         signed_out = await directory.sessions.begin(people.accounts["admin"], "", "")
-        await directory.sessions.end(signed_out.split("_")[1])
+        await directory.sessions.end(signed_out.cookie.split("_")[1])
         old = await directory.sessions.begin(people.accounts["admin"], "", "")
         clock.ahead = 15 * 86400.0
         return session_of_gone, key_of_gone, revoked, expired, signed_out, old
@@ -91,15 +100,19 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     callers = {
         "anonymous": {},
         "anonymous page": OWN_PAGE,
-        **{f"session of {role}": cookie(people.cookie(role)) for role in ROLES},
+        **{f"session of {role}": page(people.session(role)) for role in ROLES},
         **{f"key of {role}": key(people.key(role)) for role in ROLES},
         "key of admin to read": key(people.key("admin", "read")),
         "key of admin to write": key(people.key("admin", "write")),
         "key of admin for metrics": key(people.key("admin", "metrics")),
-        "session signed out": cookie(signed_out),
-        "session idle for 15 days": cookie(old),
-        "session of disabled": cookie(session_of_gone),
-        "session forged": cookie(f"gps_{'0' * 12}_{'0' * 48}"),
+        "session signed out": page(signed_out),
+        "session idle for 15 days": page(old),
+        "session of disabled": page(session_of_gone),
+        "session forged": page(Begun(f"gps_{'0' * 12}_{'0' * 48}", f"gpp_{'0' * 12}_{'0' * 48}")),
+        "cookie alone": OWN_PAGE | people.cookie(people.session("admin")),
+        "cookie with the page key of another": OWN_PAGE
+        | people.page(Begun(people.session("admin").cookie, people.session("viewer").page_key)),
+        "page key alone": OWN_PAGE | {"X-Gpulse": people.session("admin").page_key},
         "key of disabled": key(key_of_gone),
         "key revoked": key(revoked),
         "key expired": key(expired),
@@ -147,9 +160,7 @@ def expected(may: str, caller: str, path: str, method: str, *, anonymous: bool) 
     wanted |= {"metrics"} if path == "/metrics" else set()
     if scope and scope not in wanted:
         return 403
-    # What a key must not do, whatever its scopes.
-    refused = {"/api/v1/me/keys", "/api/v1/me/password", "/api/v1/me/feeds"}
-    return 403 if kind == "key" and method == "POST" and path in refused else 0
+    return 403 if kind == "key" and (method, path) in NOT_BY_KEY else 0
 
 
 @pytest.mark.parametrize("anonymous", [False, True], ids=["closed", "open"])
@@ -168,7 +179,7 @@ def test_every_address_and_everybody(world: World, path: str, method: str, may: 
         elif (method, path) != ("POST", "/api/v1/session"):
             assert response.status_code not in (401, 403), (caller, response.text)
         if may not in ("node", "anyone"):
-            assert {"Authorization", "Cookie"} <= set(response.headers["vary"].split(", "))
+            assert {"Authorization", "Cookie", "X-Gpulse"} <= set(response.headers["vary"].split(", "))
 
 
 def test_the_words_of_refusals(world: World):
@@ -203,16 +214,16 @@ def test_sign_out_needs_somebody_who_is_signed_in(world: World):
 @pytest.mark.parametrize("role", ["viewer", "member", "admin"])
 def test_keys_and_sessions_of_others_are_not_there(world: World, role: str):
     other = "member" if role != "member" else "viewer"
-    key, cookie = world.people.key(other), world.people.cookie(other)
+    key, begun = world.people.key(other), world.people.session(other)
     mine = world.callers[f"session of {role}"]
-    for path in (f"/api/v1/me/keys/{key.split('_')[1]}", f"/api/v1/me/sessions/{cookie.split('_')[1]}"):
+    for path in (f"/api/v1/me/keys/{key.split('_')[1]}", f"/api/v1/me/sessions/{begun.cookie.split('_')[1]}"):
         assert ask(world.closed, path, "DELETE", mine).status_code == 404
     assert world.people.directory.keys.check(key).name == other
-    assert world.people.directory.sessions.check(cookie) is not None
+    assert world.people.directory.sessions.check(*begun) is not None
     for path in ("/api/v1/me/keys", "/api/v1/me/sessions"):
         text = ask(world.closed, path, headers=mine).text
         assert key.split("_")[1] not in text
-        assert cookie.split("_")[1] not in text
+        assert begun.cookie.split("_")[1] not in text
 
 
 def test_a_cookie_that_signs_nobody_in_is_cleared(world: World):
@@ -223,6 +234,16 @@ def test_a_cookie_that_signs_nobody_in_is_cleared(world: World):
         assert response.headers["set-cookie"] == f"{name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"
     assert "set-cookie" not in asked(world.open, "/api/v1/summary", "GET", world.callers["session of viewer"]).headers
     assert "set-cookie" not in asked(world.open, "/api/v1/summary", "GET", {}).headers
+
+
+def test_a_cookie_that_lacks_its_page_key_stays(world: World):
+    """A page of another port sends it, and so does who types an address: the hub's own page in the next tab has it."""
+    for caller in ("cookie alone", "cookie with the page key of another"):
+        for app in (world.open, world.closed):
+            for path in ("/api/v1/me", "/api/v1/summary", "/api/v1/accounts"):
+                assert "set-cookie" not in asked(app, path, "GET", world.callers[caller]).headers
+        me = asked(world.open, "/api/v1/me", "GET", world.callers[caller]).json()
+        assert (me["name"], me["way"], me["page_key"]) == (None, "anonymous", None)
 
 
 def test_of_another_site_what_the_browser_sends_by_itself_does_not_count(world: World):

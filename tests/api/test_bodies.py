@@ -321,7 +321,7 @@ def test_the_description_has_bodies_statuses_and_tokens():
     assert described["requestBody"] == {"required": True, "content": {"application/json": {"schema": schema}}}
     assert set(described["responses"]) == {"201", "400", "401", "403", "413", "415", "421"}
     assert paths["/closed"]["post"]["security"] == [{"token": []}]
-    assert described["security"] == [{"key": []}, {"session": []}, {}]
+    assert described["security"] == [{"key": []}, {"session": [], "page_key": []}, {}]
 
 
 @pytest.mark.parametrize(

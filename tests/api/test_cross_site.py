@@ -14,7 +14,7 @@ from gpulse.api.routes import ENDPOINTS
 from gpulse.errors import RequestError
 from tests.api.asking import ask
 from tests.api.fleets import small
-from tests.api.people import PASSWORD, People, make_people
+from tests.api.people import People, make_people
 
 EVIL = "https://evil.example.org"
 PORTAL = "https://portal.example.org"
@@ -42,6 +42,9 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
         {"Origin": "http://hub"},
         {"Origin": "http://hub", "X-Gpulse": "2"},
         {"Origin": EVIL, "X-Gpulse": "1"},
+        # Even by who knows both.
+        {"Origin": EVIL, "X-Gpulse": "KEY"},
+        {"X-Gpulse": "KEY"},
         {"Origin": "null", "X-Gpulse": "1"},
         {"Origin": "http://hub:8080", "X-Gpulse": "1"},
         {"Origin": "http://hub.evil.example.org", "X-Gpulse": "1"},
@@ -53,7 +56,10 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[People]:
 )
 def test_no_change_by_a_session_from_elsewhere(people: People, path: str, method: str, headers: dict[str, str]):
     access = people.access(anonymous=True)
-    cookie = {"Cookie": f"{access.cookies.name}={people.cookie('admin')}"}
+    begun = people.session("admin")
+    if headers.get("X-Gpulse") == "KEY":
+        headers = headers | {"X-Gpulse": begun.page_key}
+    cookie = people.cookie(begun)
     app = create_app(small(), access=access)
     filled = path.replace("{", "").replace("}", "")
     refused = ask(app, filled, method, cookie | headers, b"{}" if method != "DELETE" else None)
@@ -92,7 +98,7 @@ def test_a_site_is_its_host_and_port(origin: str, host: str, same: bool):
 def test_a_key_is_sent_by_no_browser_by_itself(people: People):
     app = create_app(small(), access=people.access())
     headers = {"Authorization": f"Bearer {people.key('admin')}", "Origin": EVIL}
-    body = json.dumps({"name": "ann", "role": "viewer", "password": PASSWORD}).encode()
+    body = json.dumps({"name": "ann", "role": "viewer"}).encode()
     assert ask(app, "/api/v1/accounts", "POST", headers, body).status_code == 201
     assert asyncio.run(people.directory.audit.entries())[0].way == "key"
 
@@ -116,8 +122,8 @@ def test_sites_of_the_list_read_with_a_key_and_never_with_a_cookie(tmp_path: Pat
     assert read.status_code == 200
     assert read.headers["access-control-allow-origin"] == PORTAL
     assert "access-control-allow-credentials" not in read.headers
-    cookie = {"Origin": PORTAL, "Cookie": f"{access.cookies.name}={people.cookie('admin')}"}
-    assert ask(app, "/api/v1/nodes", headers=cookie).status_code == 401
+    page = {"Origin": PORTAL, **people.page(people.session("admin"))}
+    assert ask(app, "/api/v1/nodes", headers=page).status_code == 401
     for method in ("POST", "DELETE", "PATCH"):
         assert (
             ask(app, "/api/v1/nodes", "OPTIONS", first | {"Access-Control-Request-Method": method}).status_code == 405

@@ -105,7 +105,7 @@ def test_larger_answers_are_compressed_for_those_who_can():
     assert "content-encoding" not in plain.headers
     packed = get(fleet, "/api/v1/nodes", accept_encoding="gzip")
     assert packed.headers["content-encoding"] == "gzip"
-    assert packed.headers["vary"] == "Accept-Encoding, Authorization, Cookie"
+    assert packed.headers["vary"] == "Accept-Encoding, Authorization, Cookie, X-Gpulse"
     assert int(packed.headers["content-length"]) < len(plain.content) / 2
     assert [node["name"] for node in packed.json()["items"]] == [node["name"] for node in plain.json()["items"]]
     assert "content-encoding" not in get(fleet, "/api/v1/nodes", accept_encoding="gzip;q=0").headers

@@ -411,6 +411,20 @@ def test_a_page_of_another_site_cannot_watch():
     with_server(small(), check, origins=["https://portal.example"])
 
 
+@pytest.mark.parametrize(
+    "origin",
+    ["http://[", "http://[::1", "http://hub:port", "http://hub:99999999", "null", "", "http://", "://", "\u212a"],
+)
+def test_an_origin_that_is_none_is_refused_in_words_and_not_a_fault(origin: str, caplog: pytest.LogCaptureFixture):
+    async def check(server: Server) -> None:
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(server.url(), additional_headers={"Origin": origin.encode().decode("latin-1")})
+        assert refused.value.response.status_code == 403
+
+    with_server(small(), check, origins=["https://portal.example"])
+    assert "Traceback" not in caplog.text
+
+
 def test_frames_are_not_compressed_one_by_one_and_the_sub_path_holds():
     async def check(server: Server) -> None:
         async with connect(server.url(base="/gpulse")) as listener:

@@ -82,7 +82,9 @@ def planted() -> Fleet:
     ]
     fleet.place(NodePlace(name="gpu1", address="ssh gpu1"))
     cards = [card(uuid, index, memory_used_bytes=40 * GIB) for index, uuid in enumerate(CARDS)]
-    fleet.line("gpu1", snapshot("gpu1", cards, processes))
+    # One of those that the checks tell of, too.
+    reports = [{"collector": "nvidia_nvml", "message": "hush_login and 918273: cannot be read"}]
+    fleet.line("gpu1", snapshot("gpu1", cards, processes, reports=reports))
     fleet.tick()
     return fleet
 

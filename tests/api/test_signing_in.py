@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 from starlette.applications import Starlette
 
 from gpulse.api.application import create_app
+from gpulse.auth.noting import THE_HUB
 from gpulse.config import Access as AccessSettings
 from gpulse.config import Config, Proxy, Web
 from tests.api.asking import ask
@@ -44,21 +47,23 @@ def sign_in(app: Starlette, name: str = "member", password: str = PASSWORD, **he
     return send(app, SESSION, {"name": name, "password": password}, **headers)
 
 
-def cookie_of(response: httpx.Response) -> str:
-    return response.headers["set-cookie"].partition(";")[0]
+def page_of(response: httpx.Response) -> dict[str, str]:
+    """What the page that has just signed in sends from now on."""
+    return {"Cookie": response.headers["set-cookie"].partition(";")[0], "X-Gpulse": response.json()["page_key"]}
 
 
-def me(app: Starlette, cookie: str) -> Any:
-    return ask(app, "/api/v1/me", headers={"Cookie": cookie}).json()
+def me(app: Starlette, page: dict[str, str]) -> Any:
+    return ask(app, "/api/v1/me", headers=page).json()
 
 
 def audit(people: People) -> list[tuple[str, str, str]]:
+    """What was done since the test made its accounts, without asking anybody."""
     entries = asyncio.run(people.directory.audit.entries())
-    return [(entry.action, entry.who, entry.target) for entry in reversed(entries)]
+    return [(entry.action, entry.who, entry.target) for entry in reversed(entries) if entry.who != THE_HUB.name]
 
 
 def test_by_password(app: Starlette, people: People):
-    assert me(app, "")["may_read"] is False
+    assert me(app, {})["may_read"] is False
     response = sign_in(app)
     assert response.status_code == 200
     told = {"name": "member", "role": "member", "way": "session", "may_read": True, "sight": "names", "sso": None}
@@ -68,21 +73,54 @@ def test_by_password(app: Starlette, people: People):
     cookie, *words = response.headers["set-cookie"].split("; ")
     assert cookie.startswith(f"{name}=gps_")
     assert words == ["Path=/", f"Max-Age={90 * 86400}", "HttpOnly", "SameSite=Lax"]
-    assert me(app, cookie) == response.json()
-    assert ask(app, "/api/v1/nodes", headers={"Cookie": cookie}).status_code == 200
+    page, key = page_of(response), response.json()["page_key"]
+    assert re.fullmatch(r"gpp_[0-9a-f]{12}_[0-9a-f]{48}", key)
+    # It is told once: an answer that anybody kept or read along tells nothing of it.
+    assert me(app, page) == response.json() | {"page_key": None}
+    assert ask(app, "/api/v1/nodes", headers=page).status_code == 200
     assert audit(people) == [("session.begin", "member", "member")]
-    (session,) = ask(app, "/api/v1/me/sessions", headers={"Cookie": cookie}).json()["items"]
+    assert key.split("_")[2] not in str(asyncio.run(people.directory.audit.entries()))
+    (session,) = ask(app, "/api/v1/me/sessions", headers=page).json()["items"]
     assert (session["browser"], session["address"]) == ("Browser/1", "127.0.0.1")
 
 
 def test_every_sign_in_is_a_new_session_and_what_was_there_before_ends(app: Starlette):
-    """Also where somebody else has put the cookie there before."""
-    planted = cookie_of(sign_in(app, "viewer"))
-    own = cookie_of(sign_in(app, "admin", Cookie=planted))
+    """Also where somebody else has put the cookie there before, who then has what they had, and no more."""
+    planted = page_of(sign_in(app, "viewer"))
+    own = page_of(sign_in(app, "admin", **planted))
     assert own != planted
     assert me(app, planted)["name"] is None
     assert me(app, own)["name"] == "admin"
-    assert cookie_of(sign_in(app, "admin")) != own
+    assert page_of(sign_in(app, "admin")) != own
+    theirs = page_of(sign_in(app, "viewer"))
+    fresh = page_of(sign_in(app, "admin", Cookie=theirs["Cookie"]))
+    assert (me(app, theirs)["name"], me(app, fresh)["name"]) == ("viewer", "admin")
+    assert me(app, theirs | {"X-Gpulse": fresh["X-Gpulse"]})["name"] is None
+
+
+def test_a_stolen_cookie_is_nobody(people: People):
+    """Whatever listens on another port of the hub's machine is sent it by the browsers of people who look there."""
+    app = create_app(small(), access=people.access(anonymous=True))
+    page = page_of(sign_in(app, "admin"))
+    stolen, origin = {"Cookie": page["Cookie"]}, {"Origin": "http://hub"}
+    nobody = ask(app, "/api/v1/me").json()
+    for sent in (stolen, stolen | origin, stolen | OWN_PAGE, stolen | {"X-Gpulse": page["Cookie"].partition("=")[2]}):
+        answer = ask(app, "/api/v1/me", headers=sent)
+        assert answer.json() == nobody
+        assert "set-cookie" not in answer.headers, "that would sign out who it was stolen from"
+        seen = ask(app, "/api/v1/nodes/gpu1", headers=sent).json()
+        assert seen["processes"] == ask(app, "/api/v1/nodes/gpu1").json()["processes"]
+        assert ask(app, "/api/v1/accounts", headers=sent).status_code == 401
+    before = asyncio.run(people.directory.audit.entries())
+    for path, method, content in (
+        (SESSION, "DELETE", None),
+        (f"{SESSION}?everywhere=true", "DELETE", None),
+        ("/api/v1/me/keys", "POST", {"label": "x", "scopes": ["admin"]}),
+        ("/api/v1/accounts", "POST", {"name": "mallory", "role": "admin"}),
+    ):
+        assert send(app, path, content, method, **stolen).status_code == 401
+    assert asyncio.run(people.directory.audit.entries()) == before
+    assert me(app, page)["name"] == "admin"
 
 
 def test_what_is_wrong_is_not_told_apart(app: Starlette, people: People):
@@ -115,39 +153,46 @@ def test_by_a_link_once(app: Starlette, people: People):
     assert send(app, f"{SESSION}/link", {"code": expired}).status_code == 401
 
 
-def test_codes_of_links_are_not_guessed_for_long(app: Starlette):
-    answers = [send(app, f"{SESSION}/link", {"code": "x"}).status_code for _ in range(22)]
-    assert answers[:20] == [401] * 20
-    assert answers[-1] == 429
+def test_a_link_waits_for_nobody(app: Starlette, people: People):
+    """Neither for codes that were none, nor for passwords that were wrong: else anybody could lock out everybody."""
+    made_up = "gpl_" + "0" * 12 + "_" + "0" * 48
+    for code in ("x", made_up) * 15:
+        refused = send(app, f"{SESSION}/link", {"code": code})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (401, "link_bad")
+    for number in range(20):
+        assert sign_in(app, f"user{number}", "a wrong password").status_code == 401
+    assert sign_in(app).status_code == 429, "of passwords the address has had its share"
+    code = asyncio.run(people.directory.links.make(people.accounts["viewer"]))
+    assert send(app, f"{SESSION}/link", {"code": code}).json()["name"] == "viewer"
 
 
 def test_sign_out_here_and_everywhere(app: Starlette, people: People):
-    one, other, third = (cookie_of(sign_in(app)) for _ in range(3))
-    response = send(app, SESSION, method="DELETE", Cookie=one)
+    one, other, third = (page_of(sign_in(app)) for _ in range(3))
+    response = send(app, SESSION, method="DELETE", **one)
     assert response.json()["name"] is None
-    assert response.headers["set-cookie"].startswith(f"{one.partition('=')[0]}=; Path=/; Max-Age=0")
-    assert [me(app, cookie)["name"] for cookie in (one, other, third)] == [None, "member", "member"]
-    assert send(app, f"{SESSION}?everywhere=true", method="DELETE", Cookie=other).status_code == 200
-    assert [me(app, cookie)["name"] for cookie in (other, third)] == [None, None]
+    assert response.headers["set-cookie"].startswith(f"{one['Cookie'].partition('=')[0]}=; Path=/; Max-Age=0")
+    assert [me(app, page)["name"] for page in (one, other, third)] == [None, "member", "member"]
+    assert send(app, f"{SESSION}?everywhere=true", method="DELETE", **other).status_code == 200
+    assert [me(app, page)["name"] for page in (other, third)] == [None, None]
     assert audit(people)[-1] == ("session.end_all", "member", "member")
 
 
 def test_one_of_my_other_browsers(app: Starlette):
-    one, other = (cookie_of(sign_in(app)) for _ in range(2))
-    listed = ask(app, "/api/v1/me/sessions", headers={"Cookie": one}).json()
-    assert listed["this"] == one.split("_")[2]
-    path = f"/api/v1/me/sessions/{other.split('_')[2]}"
-    assert send(app, path, method="DELETE", Cookie=one).json() == {"done": True}
+    one, other = (page_of(sign_in(app)) for _ in range(2))
+    listed = ask(app, "/api/v1/me/sessions", headers=one).json()
+    assert listed["this"] == one["X-Gpulse"].split("_")[1]
+    path = f"/api/v1/me/sessions/{other['X-Gpulse'].split('_')[1]}"
+    assert send(app, path, method="DELETE", **one).json() == {"done": True}
     assert (me(app, one)["name"], me(app, other)["name"]) == ("member", None)
-    assert send(app, path, method="DELETE", Cookie=one).status_code == 404
+    assert send(app, path, method="DELETE", **one).status_code == 404
 
 
 def test_my_password(app: Starlette, people: People):
-    one, other = (cookie_of(sign_in(app)) for _ in range(2))
+    one, other = (page_of(sign_in(app)) for _ in range(2))
     new = "quite another password"
 
     def change(old: str, wanted: str) -> httpx.Response:
-        return send(app, "/api/v1/me/password", {"old": old, "new": wanted}, Cookie=one)
+        return send(app, "/api/v1/me/password", {"old": old, "new": wanted}, **one)
 
     assert change("not mine", new).status_code == 401
     assert change(PASSWORD, "short").json()["error"]["code"] == "bad_password"
@@ -160,53 +205,99 @@ def test_my_password(app: Starlette, people: People):
 def test_the_first_password_of_who_came_by_a_link(app: Starlette, people: People):
     account = asyncio.run(people.directory.accounts.operator("ann"))
     code = asyncio.run(people.directory.links.make(account.id))
-    cookie = cookie_of(send(app, f"{SESSION}/link", {"code": code}))
-    assert me(app, cookie)["has_password"] is False
+    page = page_of(send(app, f"{SESSION}/link", {"code": code}))
+    assert me(app, page)["has_password"] is False
     wanted = {"old": "", "new": PASSWORD}
-    assert send(app, "/api/v1/me/password", wanted, Cookie=cookie).status_code == 200
+    assert send(app, "/api/v1/me/password", wanted, **page).status_code == 200
     assert sign_in(app, "ann").status_code == 200
 
 
 def test_my_keys(app: Starlette, people: People):
-    cookie = cookie_of(sign_in(app))
-    wanted = {"label": "nightly", "scopes": ["read"], "expires_at": 4e9}
-    made = send(app, "/api/v1/me/keys", wanted, Cookie=cookie)
+    page = page_of(sign_in(app))
+    wanted = {"label": "nightly", "scopes": ["read"], "expires_at": time.time() + 300 * 86400}
+    made = send(app, "/api/v1/me/keys", wanted, **page)
     assert made.status_code == 201
     key = made.json()["key"]
     bearer = {"Authorization": f"Bearer {key}"}
     assert ask(app, "/api/v1/nodes", headers=bearer).status_code == 200
-    listed = ask(app, "/api/v1/me/keys", headers={"Cookie": cookie})
+    listed = ask(app, "/api/v1/me/keys", headers=page)
     (shown,) = listed.json()["items"]
     assert (shown["label"], shown["scopes"], shown["state"]) == ("nightly", ["read"], "live")
     assert shown["used_at"] > 0
     assert key.split("_")[2] not in listed.text
     path = f"/api/v1/me/keys/{key.split('_')[1]}"
-    assert send(app, path, method="DELETE", Cookie=cookie).status_code == 200
+    assert send(app, path, method="DELETE", **page).status_code == 200
     assert ask(app, "/api/v1/nodes", headers=bearer).json()["error"]["code"] == "key_revoked"
     assert [action for action, _, _ in audit(people)] == ["session.begin", "key.make", "key.revoke"]
     assert key.split("_")[2] not in str(asyncio.run(people.directory.audit.entries()))
 
 
+def test_every_key_ends(app: Starlette):
+    page = page_of(sign_in(app))
+
+    def make(**more: Any) -> httpx.Response:
+        return send(app, "/api/v1/me/keys", {"label": "x", "scopes": ["read"], **more}, **page)
+
+    usual = make().json()["expires_at"]
+    assert abs(usual - time.time() - 90 * 86400) < 60
+    for far in (time.time() + 500 * 86400, 4e9, 0):
+        assert (make(expires_at=far).status_code, make(expires_at=far).json()["error"]["code"]) == (400, "bad_expiry")
+    assert make(expires_at=None).status_code == 400, "for ever is no answer"
+
+
+def test_keys_go_with_the_password_or_by_an_admin(app: Starlette, people: People):
+    page, admins = page_of(sign_in(app)), page_of(sign_in(app, "admin"))
+    key, other = ({"Authorization": f"Bearer {people.key(role, 'read')}"} for role in ("member", "viewer"))
+
+    def status(headers: dict[str, str]) -> int:
+        return ask(app, "/api/v1/nodes", headers=headers).status_code
+
+    wanted = {"old": PASSWORD, "new": PASSWORD}
+    assert send(app, "/api/v1/me/password", wanted, **page).status_code == 200
+    assert status(key) == 200
+    assert send(app, "/api/v1/me/password", wanted | {"revoke_keys": True}, **page).status_code == 200
+    assert (status(key), status(other)) == (401, 200)
+    path = f"/api/v1/accounts/{people.accounts['viewer']}/keys"
+    assert send(app, path, None, "DELETE", **page).status_code == 403
+    assert send(app, path, None, "DELETE", **admins).json() == {"ended": 1}
+    assert status(other) == 401
+    assert audit(people)[-1] == ("key.revoke_all", "admin", "viewer")
+    assert send(app, "/api/v1/accounts/000000000000/keys", None, "DELETE", **admins).status_code == 404
+
+
+def test_another_role_is_noted_with_the_one_before(app: Starlette, people: People):
+    page = page_of(sign_in(app, "admin"))
+    send(app, f"/api/v1/accounts/{people.accounts['viewer']}", {"role": "member"}, "PATCH", **page)
+    entry = asyncio.run(people.directory.audit.entries())[0]
+    assert (entry.action, entry.detail) == ("account.role", {"role_before": "viewer", "role": "member"})
+
+
+def test_codes_that_are_none_are_noted_once_a_minute(app: Starlette, people: People):
+    for _ in range(5):
+        assert send(app, f"{SESSION}/link", {"code": "gpl_x"}).status_code == 401
+    assert audit(people) == [("session.refuse", "anonymous", "")]
+
+
 def test_accounts_by_an_admin(app: Starlette, people: People):
-    cookie = cookie_of(sign_in(app, "admin"))
-    made = send(app, "/api/v1/accounts", {"name": "ann", "role": "viewer", "password": PASSWORD}, Cookie=cookie)
+    page = page_of(sign_in(app, "admin"))
+    made = send(app, "/api/v1/accounts", {"name": "ann", "role": "viewer", "password": PASSWORD}, **page)
     assert made.status_code == 201
     path = f"/api/v1/accounts/{made.json()['id']}"
-    taken = send(app, "/api/v1/accounts", {"name": "ANN", "role": "viewer"}, Cookie=cookie)
+    taken = send(app, "/api/v1/accounts", {"name": "ANN", "role": "viewer"}, **page)
     assert (taken.status_code, taken.json()["error"]["code"]) == (409, "name_taken")
-    hers = cookie_of(sign_in(app, "ann"))
-    assert send(app, path, {"role": "member"}, "PATCH", Cookie=cookie).json()["role"] == "member"
+    hers = page_of(sign_in(app, "ann"))
+    assert send(app, path, {"role": "member"}, "PATCH", **page).json()["role"] == "member"
     assert me(app, hers)["role"] == "member", "at once"
-    assert send(app, f"{path}/sessions", None, "DELETE", Cookie=cookie).json() == {"ended": 1}
+    assert send(app, f"{path}/sessions", None, "DELETE", **page).json() == {"ended": 1}
     assert me(app, hers)["name"] is None
-    code = send(app, f"{path}/link", {}, Cookie=cookie).json()["code"]
-    hers = cookie_of(send(app, f"{SESSION}/link", {"code": code}))
-    assert send(app, path, {"disabled": True}, "PATCH", Cookie=cookie).json()["disabled"] is True
+    code = send(app, f"{path}/link", {}, **page).json()["code"]
+    hers = page_of(send(app, f"{SESSION}/link", {"code": code}))
+    assert send(app, path, {"disabled": True}, "PATCH", **page).json()["disabled"] is True
     assert me(app, hers)["name"] is None
     assert sign_in(app, "ann").json()["error"]["code"] == "account_disabled"
     own = f"/api/v1/accounts/{people.accounts['admin']}"
-    assert send(app, own, {"role": "viewer"}, "PATCH", Cookie=cookie).json()["error"]["code"] == "last_admin"
-    lines = ask(app, "/api/v1/audit", headers={"Cookie": cookie, "Accept": "application/x-ndjson"})
+    assert send(app, own, {"role": "viewer"}, "PATCH", **page).json()["error"]["code"] == "last_admin"
+    lines = ask(app, "/api/v1/audit", headers={**page, "Accept": "application/x-ndjson"})
     assert lines.headers["content-type"] == "application/x-ndjson"
     entries = [json.loads(line) for line in lines.text.splitlines()]
     done = [(one["action"], one["target"]) for one in reversed(entries) if one["who"] == "admin"]
@@ -218,9 +309,9 @@ def test_accounts_by_an_admin(app: Starlette, people: People):
         ("link.make", "ann"),
         ("account.disable", "ann"),
     ]
-    page = ask(app, "/api/v1/audit?limit=2", headers={"Cookie": cookie}).json()
-    assert [one["id"] for one in page["items"]] == [entries[0]["id"], entries[1]["id"]]
-    rest = ask(app, f"/api/v1/audit?before={page['next']}", headers={"Cookie": cookie}).json()
+    first = ask(app, "/api/v1/audit?limit=2", headers=page).json()
+    assert [one["id"] for one in first["items"]] == [entries[0]["id"], entries[1]["id"]]
+    rest = ask(app, f"/api/v1/audit?before={first['next']}", headers=page).json()
     assert (len(rest["items"]), rest["next"]) == (len(entries) - 2, None)
     assert PASSWORD not in lines.text
     assert code not in lines.text

@@ -13,7 +13,7 @@ from tests.api.fleets import card, snapshot
 from tests.system.agents import Site
 
 # The hub looks once a second; the rest is for a machine that is busy with other tests.
-ENDS_WITHIN_SECONDS = 2.0
+ENDS_WITHIN_SECONDS = 1.0
 OTHER = "instance=fedcba9876543210"
 
 
@@ -57,14 +57,20 @@ def test_a_stolen_token_does_not_push_the_node_aside(site: Site):
 
 
 def test_a_stolen_token_ends_on_the_open_connection(site: Site):
-    token = site.token("stolen")
-    with site.socket(token) as thief:
-        thief.send(line("stolen", "GPU-false"))
-        site.until_up("stolen")
-        site.token_command("revoke", "stolen")
-        revoked = time.monotonic()
-        end_of(thief, 10)
-        assert time.monotonic() - revoked < ENDS_WITHIN_SECONDS
+    took: list[float] = []
+    # A busy machine may take its time; that the hub does not is seen in the quickest of three.
+    for _ in range(3):
+        token = site.token("stolen")
+        with site.socket(token) as thief:
+            thief.send(line("stolen", "GPU-false"))
+            site.until_up("stolen")
+            site.token_command("revoke", "stolen")
+            revoked = time.monotonic()
+            end_of(thief, 10)
+            took.append(time.monotonic() - revoked)
+        if took[-1] < ENDS_WITHIN_SECONDS:
+            break
+    assert took[-1] < ENDS_WITHIN_SECONDS, took
     with pytest.raises(InvalidStatus) as refused, site.socket(token, OTHER):
         pass
     assert refused.value.response.status_code == 401

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gpulse.auth import local_key
 from tests.api.fleets import card, snapshot
 from tests.attacks.speaking import asked, status_of
 from tests.hub.running import GPULSE
@@ -35,9 +36,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield found
 
 
-def targets(folder: Path) -> Iterator[str]:
+def targets(folder: Path, key: str) -> Iterator[str]:
     """To the marked file, to a file of the system, to our own sources and the database."""
-    goals = ("mark.txt", "site/mark.txt", "gpulse.toml", "data/gpulse.db", "etc/passwd", "application.py", "cli-key")
+    goals = ("mark.txt", "site/mark.txt", "gpulse.toml", "data/gpulse.db", "etc/passwd", "application.py", key)
     for place, up, depth, goal in itertools.product(PLACES, UPWARDS, (1, 2, 12), goals):
         yield place + "/".join([up] * depth) + "/" + goal
     for place in PLACES:
@@ -51,7 +52,7 @@ def targets(folder: Path) -> Iterator[str]:
 def test_no_address_leads_out(site: Site):
     """A thousand and a half of them; each is refused, and none tells of a file."""
     tried = 0
-    for target in targets(site.folder):
+    for target in targets(site.folder, local_key.place(site.data, site.url).name):
         answer = asked(site.url, target)
         tried += 1
         assert status_of(answer) in (400, 404), target

@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.hub.page_client import PageClient
 from tests.web.accounts_site import PASSWORD, AccountsSite
 
 
@@ -17,9 +18,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccountsSite]:
         yield found
 
 
-def browser(site: AccountsSite) -> httpx.Client:
-    own = {"Origin": site.url.rstrip("/"), "X-Gpulse": "1"}
-    return httpx.Client(base_url=site.url, headers=own, timeout=15)
+def browser(site: AccountsSite) -> PageClient:
+    return PageClient(site.url)
 
 
 def sign_in(client: httpx.Client, name: str, password: str = PASSWORD) -> httpx.Response:
@@ -45,7 +45,9 @@ def test_a_session_of_the_attackers_does_not_become_the_victims(site: AccountsSi
         assert sign_in(ann, "ann").status_code == 200
         assert who(ann) == "ann"
         assert all(one.value != planted for one in ann.cookies.jar)
-        # What was planted is nobody any more, and never ann.
+        # What was planted is eve's own, as it was, and never ann's; nor is it with what ann's page has.
+        assert who(eve) == "eve"
+        eve.headers["X-Gpulse"] = ann.page_key
         assert who(eve) is None
 
 
@@ -69,10 +71,26 @@ def test_a_cookie_of_before_is_nobody_after_signing_out(site: AccountsSite):
         assert sign_in(ann, "ann").status_code == 200
         name, stolen = only_cookie(ann)
         thief.cookies.set(name, stolen, domain="127.0.0.1", path="/")
-        assert who(thief) == "ann"
+        thief.headers["X-Gpulse"] = ann.page_key
+        assert who(thief) == "ann", "with both, they are"
         assert ann.delete("api/v1/session").status_code == 200
         thief.cookies.set(name, stolen, domain="127.0.0.1", path="/")
         assert who(thief) is None
+
+
+def test_a_cookie_that_another_port_was_sent_is_nobody(site: AccountsSite):
+    with browser(site) as ann, browser(site) as thief:
+        assert sign_in(ann, "ann").status_code == 200
+        name, stolen = only_cookie(ann)
+        for key in ("1", "", stolen, f"gpp_{stolen.partition('_')[2]}"):
+            thief.cookies.set(name, stolen, domain="127.0.0.1", path="/")
+            thief.headers["X-Gpulse"] = key
+            assert who(thief) is None
+            assert thief.get("api/v1/nodes").status_code == 401
+            for path in ("api/v1/session", "api/v1/session?everywhere=true"):
+                assert thief.delete(path).status_code in (401, 403)
+            assert thief.post("api/v1/me/keys", json={"label": "x", "scopes": ["read"]}).status_code in (401, 403)
+        assert who(ann) == "ann"
 
 
 @pytest.fixture

@@ -95,7 +95,7 @@ def test_two_processes_do_not_take_the_last_two_admins(directory, others, doing,
 
 
 def test_a_role_counts_at_once_for_what_is_open(directory, doing, bob):
-    identity = directory.sessions.check(doing(directory.sessions.begin(bob.id, "", "")))
+    identity = directory.sessions.check(*doing(directory.sessions.begin(bob.id, "", "")))
     key = doing(directory.keys.create(bob.id, "x", ["read", "admin"]))
     assert (identity.role, directory.keys.check(key).role) == ("member", "member")
     doing(directory.accounts.set_role(bob.id, "admin"))
@@ -119,15 +119,15 @@ def test_what_there_is_not(directory, doing):
 
 
 def test_disabled_means_out_by_every_way(directory, doing, bob):
-    cookie = doing(directory.sessions.begin(bob.id, "10.0.0.1", "Firefox"))
+    begun = doing(directory.sessions.begin(bob.id, "10.0.0.1", "Firefox"))
     key = doing(directory.keys.create(bob.id, "script", ["read"]))
     link = doing(directory.links.make(bob.id))
-    identity = directory.sessions.check(cookie)
+    identity = directory.sessions.check(*begun)
     doing(directory.accounts.disable(bob.id))
     for enabled in (False, True):
         if enabled:
             doing(directory.accounts.enable(bob.id))
-        assert directory.sessions.check(cookie) is None
+        assert directory.sessions.check(*begun) is None
         assert directory.current(identity) is None
         with pytest.raises(SignInRefused, match="was revoked"):
             directory.keys.check(key)
@@ -155,20 +155,20 @@ def test_a_disabled_account_gets_nothing_new(directory, others, doing, bob):
 
 
 def test_another_process_disables_and_one_look_later_all_is_over(folder, records_url, directory, doing, bob):
-    cookie = doing(directory.sessions.begin(bob.id, "", ""))
+    begun = doing(directory.sessions.begin(bob.id, "", ""))
     key = doing(directory.keys.create(bob.id, "x", ["read"]))
-    identities = [directory.sessions.check(cookie), directory.keys.check(key), directory.identity_of(bob.id, "proxy")]
+    identities = [directory.sessions.check(*begun), directory.keys.check(key), directory.identity_of(bob.id, "proxy")]
     assert [directory.current(one) for one in identities] == identities
     subprocess.run([sys.executable, "-c", DISABLE, folder, "bob", records_url or ""], check=True, timeout=60)
     assert doing(directory.refresh()) == ""
-    assert directory.sessions.check(cookie) is None
+    assert directory.sessions.check(*begun) is None
     with pytest.raises(SignInRefused):
         directory.keys.check(key)
     assert [directory.current(one) for one in identities] == [None] * 3
 
 
 def test_a_role_set_by_another_process(directory, others, doing, bob):
-    identity = directory.sessions.check(doing(directory.sessions.begin(bob.id, "", "")))
+    identity = directory.sessions.check(*doing(directory.sessions.begin(bob.id, "", "")))
     doing(others.refresh())
     doing(others.accounts.set_role(bob.id, "viewer"))
     doing(others.accounts.set_display(bob.id, "Bob"))
@@ -257,13 +257,25 @@ def test_the_list(directory, doing, clock, bob):
 
 
 def test_when_the_database_cannot_be_asked(directory, records, doing, bob):
-    cookie = doing(directory.sessions.begin(bob.id, "", ""))
+    begun = doing(directory.sessions.begin(bob.id, "", ""))
     records.close()
     assert "is closed; accounts are as they were last read" in doing(directory.refresh())
-    assert directory.sessions.check(cookie).name == "bob"
+    assert directory.sessions.check(*begun).name == "bob"
 
 
 def test_the_hub_has_an_id(directory, others):
     assert directory.hub_id == others.hub_id
     assert len(directory.hub_id) == 32
     assert int(directory.hub_id, 16)
+
+
+def test_who_is_connected_anew_is_no_longer_whom_they_were_connected_to(directory, others, doing):
+    eve = doing(directory.accounts.upsert_external("https://old", "1", "eve", "member"))
+    doing(others.refresh())
+    doing(directory.accounts.connect(eve.id, "https://new", "2"))
+    doing(others.refresh())
+    for one in (directory, others):
+        assert one.accounts.by_subject("https://new", "2").id == eve.id
+        assert one.accounts.by_subject("https://old", "1") is None
+        work = one.accounts.upsert_external("https://old", "1", "eve", "admin")
+        assert refused(doing, work) == (409, "name_taken")

@@ -72,6 +72,19 @@ def test_a_success_clears_the_account_and_not_the_address(attempts):
     assert wait(attempts, "ann") == 5
 
 
+def test_an_address_is_forgiven(attempts, clock):
+    """Who shares it with somebody who guesses waits for a minute at most, and has it to themselves later."""
+    for number in range(200):
+        while seconds := wait(attempts, f"user{number}"):
+            assert seconds <= 60
+            clock.now += seconds
+    # One of them is forgotten each minute.
+    clock.now += 5 * 60
+    assert wait(attempts, "early") == 0
+    clock.now += 25 * 60
+    assert [wait(attempts, f"late{number}") for number in range(21)] == [0] * 20 + [5]
+
+
 def test_many_at_once_are_many(attempts):
     """None of them has failed yet when the next begins."""
     assert sum(wait(attempts) == 0 for _ in range(100)) == 5
@@ -107,6 +120,9 @@ def test_memory_has_an_end(clock):
         ("::ffff:10.0.0.1", "10.0.0.1", True),
         ("fe80::1%eth0", "fe80::2", True),
         ("10.0.0.1", "10.0.0.2", False),
+        ("127.0.0.1", "127.44.55.66", True),
+        ("127.0.0.1", "::1", True),
+        ("::ffff:127.0.0.9", "127.0.0.1", True),
         ("unix", "unix", True),
     ],
 )

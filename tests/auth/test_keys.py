@@ -12,6 +12,8 @@ from gpulse.auth.identity import ALL_SCOPES, Identity
 from gpulse.errors import AccountError, SignInRefused, StoreError
 from gpulse.store import Records
 
+DAY = 86400.0
+
 
 @pytest.fixture
 def key(directory, doing, bob):
@@ -34,10 +36,10 @@ def test_whose_it_is(directory, bob, key):
 def test_what_is_refused_and_why(directory, doing, clock, bob, key):
     other = secret_text.make("gpk")[0]
     mixed = "_".join([*key.split("_")[:2], other.split("_")[2]])
-    cookie = doing(directory.sessions.begin(bob.id, "", ""))
-    for wrong in ("", "x", key[:-1], key + "\n", key.upper(), cookie):
+    cookie, page_key = doing(directory.sessions.begin(bob.id, "", ""))
+    for wrong in ("", "x", key[:-1], key + "\n", key.upper(), cookie, page_key):
         assert refused(directory.keys.check, wrong) == (401, "key_malformed")
-    for wrong in (other, mixed, cookie.replace("gps", "gpk")):
+    for wrong in (other, mixed, cookie.replace("gps", "gpk"), page_key.replace("gpp", "gpk")):
         assert refused(directory.keys.check, wrong) == (401, "key_unknown")
     short = doing(directory.keys.create(bob.id, "x", ["read"], clock.now + 10))
     identity = directory.keys.check(short)
@@ -89,6 +91,7 @@ def test_revoked_by_another_process(directory, others, doing, key):
         ("x", ["read"], -1, "bad_expiry"),
         ("x", ["read"], float("inf"), "bad_expiry"),
         ("x", ["read"], float("nan"), "bad_expiry"),
+        ("x", ["read"], 402 * DAY, "bad_expiry"),
     ],
 )
 def test_keys_that_cannot_be(directory, doing, clock, bob, label, scopes, seconds, code):
@@ -120,7 +123,10 @@ def test_the_list_has_last_use_and_no_secret(directory, doing, clock, ann, bob, 
     directory.keys.check(key)
     doing(directory.keys.create(bob.id, f"pasted {key}", ["metrics"], clock.now + 9))
     listed = directory.keys.list(bob.id)
-    assert [(one.used_at, one.expires_at) for one in listed] == [(None, clock.now + 9), (clock.now, None)]
+    assert [(one.used_at, one.expires_at) for one in listed] == [
+        (None, clock.now + 9),
+        (clock.now, listed[1].created_at + 90 * DAY),
+    ]
     assert key.split("_")[2] not in repr(listed)
     assert directory.keys.list(ann.id) == []
 
@@ -141,6 +147,49 @@ def test_last_use_is_not_forgotten_when_it_is_revoked(directory, others, doing, 
     assert directory.keys.list(bob.id)[0].used_at == clock.now
 
 
+def test_every_key_ends(directory, doing, clock, bob):
+    """In 90 days where nobody says when, and in 400 at the latest."""
+    usual = doing(directory.keys.create(bob.id, "x", ["read"]))
+    longest = doing(directory.keys.create(bob.id, "x", ["read"], clock.now + 400 * DAY))
+    clock.now += 90 * DAY - 1
+    directory.keys.check(usual)
+    clock.now += 1
+    assert refused(directory.keys.check, usual) == (401, "key_expired")
+    directory.keys.check(longest)
+
+
+def test_all_of_an_account_at_once(directory, doing, ann, bob, key):
+    another, of_ann = (doing(directory.keys.create(who.id, "x", ["read"])) for who in (bob, ann))
+    assert doing(directory.keys.revoke_all(bob.id)) == 2
+    for gone in (key, another):
+        assert refused(directory.keys.check, gone) == (401, "key_revoked")
+    directory.keys.check(of_ann)
+    assert doing(directory.keys.revoke_all(bob.id)) == 0
+    with pytest.raises(AccountError) as caught:
+        doing(directory.keys.revoke_all("0" * 12))
+    assert caught.value.code == "account_unknown"
+
+
+def test_keys_rest_where_nobody_has_signed_in_for_long(directory, doing, clock, bob):
+    """Of who signs in elsewhere: nobody tells the hub when they leave."""
+    eve = doing(directory.accounts.upsert_external("proxy", "eve", "eve", "member"))
+    hers = doing(directory.keys.create(eve.id, "x", ["read"], clock.now + 300 * DAY))
+    identity = directory.keys.check(hers)
+    clock.now += 80 * DAY
+    doing(directory.accounts.upsert_external("proxy", "eve", "eve", "member"))
+    clock.now += 80 * DAY
+    directory.keys.check(hers)
+    clock.now += 11 * DAY
+    assert refused(directory.keys.check, hers) == (401, "key_rests")
+    assert directory.current(identity) is None
+    doing(directory.accounts.upsert_external("proxy", "eve", "eve", "member"))
+    directory.keys.check(hers)
+    # Of those whom the hub itself knows admins decide.
+    lasting = doing(directory.keys.create(bob.id, "x", ["read"], clock.now + 300 * DAY))
+    clock.now += 200 * DAY
+    directory.keys.check(lasting)
+
+
 URL = "http://127.0.0.1:7070/"
 
 
@@ -149,7 +198,7 @@ def test_the_command_line_has_a_key_of_its_own(directory, folder, records_url, a
     try:
         with local_key.kept(folder, directory.keys, ann.id, URL):
             text = local_key.read(folder, "http://localhost:7070")
-            assert stat.S_IMODE((folder / "cli-key").stat().st_mode) == 0o600
+            assert stat.S_IMODE((folder / "cli-key-7070").stat().st_mode) == 0o600
     finally:
         os.umask(old)
     identity = directory.keys.check(text)
@@ -157,7 +206,7 @@ def test_the_command_line_has_a_key_of_its_own(directory, folder, records_url, a
     assert directory.current(identity) == identity
     assert directory.keys.list(ann.id) == []
     # It ends with the hub, and its file with it.
-    assert not (folder / "cli-key").exists()
+    assert not (folder / "cli-key-7070").exists()
     assert local_key.read(folder, URL) is None
     with Records(folder, records_url) as records:
         assert refused(Directory(records).keys.check, text) == (401, "key_unknown")
@@ -179,15 +228,15 @@ def test_made_anew_at_each_start(directory, folder, ann):
         assert first != second
         # The one that ended took its own file away.
         with local_key.kept(folder, directory.keys, ann.id, URL):
-            third = (folder / "cli-key").read_text()
-    assert not (folder / "cli-key").exists()
+            third = (folder / "cli-key-7070").read_text()
+    assert not (folder / "cli-key-7070").exists()
     assert third.split("\n")[0] not in (first, second)
 
 
 def test_another_hubs_file_stays(directory, folder, ann):
     with local_key.kept(folder, directory.keys, ann.id, URL):
-        (folder / "cli-key").write_text("another\n")
-    assert (folder / "cli-key").read_text() == "another\n"
+        (folder / "cli-key-7070").write_text("another\n")
+    assert (folder / "cli-key-7070").read_text() == "another\n"
 
 
 @pytest.mark.parametrize(
@@ -207,9 +256,25 @@ def test_the_key_is_shown_to_its_own_hub_alone(directory, folder, ann, url, show
         assert local_key.address(folder) == URL
 
 
+def test_two_hubs_on_one_folder_do_not_take_each_others(directory, folder, ann):
+    """As when somebody starts a second one to try something."""
+    other = "https://127.0.0.1:7171/gpu"
+    with local_key.kept(folder, directory.keys, ann.id, URL):
+        first = local_key.read(folder, URL)
+        os.utime(local_key.place(folder, URL), (1, 1))
+        with local_key.kept(folder, directory.keys, ann.id, other):
+            assert local_key.read(folder, URL) == first
+            assert local_key.read(folder, other) not in (None, first)
+            assert local_key.address(folder) == other, "the one that was started last"
+        assert local_key.read(folder, URL) == first
+        assert local_key.read(folder, other) is None
+        assert local_key.address(folder) == URL
+    assert list(folder.glob("cli-key*")) == []
+
+
 @pytest.mark.parametrize("content", [b"", b"x", b"\xff\xfe\n\xff\n", b"a\nb\nc\n"])
 def test_a_file_that_is_none(folder, content):
-    (folder / "cli-key").write_bytes(content)
+    (folder / "cli-key-7070").write_bytes(content)
     assert local_key.read(folder, URL) is None
     assert local_key.address(folder) is None
 
@@ -217,6 +282,6 @@ def test_a_file_that_is_none(folder, content):
 def test_a_folder_that_cannot_be_written(directory, tmp_path, ann):
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "none"):
-        with pytest.raises(StoreError, match="cli-key cannot be written"):
+        with pytest.raises(StoreError, match="cli-key-7070 cannot be written"):
             local_key.kept(folder, directory.keys, ann.id, URL).__enter__()
         assert local_key.read(folder, URL) is None

@@ -61,7 +61,7 @@ def test_of_an_account_another_process_has_just_made(directory, others, doing):
     ann = doing(others.accounts.add("ann", "admin"))
     code = doing(others.links.make(ann.id))
     assert doing(directory.links.redeem(code)) == ann
-    assert directory.sessions.check(doing(directory.sessions.begin(ann.id, "", ""))).name == "ann"
+    assert directory.sessions.check(*doing(directory.sessions.begin(ann.id, "", ""))).name == "ann"
 
 
 def test_of_two_processes_one_is_let_in(folder, records_url, directory, doing, bob):

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 from argon2 import PasswordHasher
@@ -94,14 +95,23 @@ def test_a_new_password_ends_what_the_old_one_began(directory, doing, bob):
     kept, gone = (doing(directory.sessions.begin(bob.id, "", "")) for _ in range(2))
     link = doing(directory.links.make(bob.id))
     key = doing(directory.keys.create(bob.id, "x", ["read"]))
-    doing(directory.accounts.set_password(bob.id, "another password", directory.sessions.check(kept).credential))
-    assert directory.sessions.check(kept).name == "bob"
-    assert directory.sessions.check(gone) is None
+    doing(directory.accounts.set_password(bob.id, "another password", directory.sessions.check(*kept).credential))
+    assert directory.sessions.check(*kept).name == "bob"
+    assert directory.sessions.check(*gone) is None
     assert directory.keys.check(key).name == "bob"
     with pytest.raises(SignInRefused):
         doing(directory.links.redeem(link))
     assert refusal(doing, directory, "bob", "battery staple")[1] == "wrong_password"
     assert doing(directory.accounts.check_password("bob", "another password")).id == bob.id
+
+
+def test_a_new_password_takes_the_keys_along_if_asked(directory, doing, ann, bob):
+    mine, hers = (doing(directory.keys.create(who.id, "x", ["read"])) for who in (bob, ann))
+    doing(directory.accounts.set_password(bob.id, "another password", revoke_keys=True))
+    with pytest.raises(SignInRefused, match="was revoked"):
+        directory.keys.check(mine)
+    assert directory.keys.check(hers).name == "ann"
+    assert doing(directory.audit.entries())[0].detail == {"keys": 1}
 
 
 def test_one_set_by_another_process_counts_at_once(directory, others, doing, bob):
@@ -134,18 +144,19 @@ def test_two_at_once_and_a_queue_that_ends():
     slow = Slow()
     guarded = Passwords(slow)
     room = passwords._AT_ONCE + passwords._WAITING
+    encoded = QUICK.hash("something else")
 
     async def crowd():
-        asked = [asyncio.create_task(guarded.verify(None, "x")) for _ in range(room)]
+        asked = [asyncio.create_task(guarded.verify(encoded, "x")) for _ in range(room)]
         await asyncio.sleep(0)
         with pytest.raises(SignInRefused) as caught:
-            await guarded.verify(None, "x")
+            await guarded.verify(encoded, "x")
         assert (caught.value.status, caught.value.code, caught.value.retry_seconds) == (503, "busy", 5)
         # Who goes makes room, but for those a thread has begun with.
         for task in asked[2:]:
             task.cancel()
         await asyncio.wait(asked[2:])
-        later = asyncio.create_task(guarded.verify(None, "x"))
+        later = asyncio.create_task(guarded.verify(encoded, "x"))
         slow.go.set()
         assert await asyncio.gather(*asked[:2], later) == [False] * 3
 
@@ -153,3 +164,61 @@ def test_two_at_once_and_a_queue_that_ends():
     assert slow.most <= 2
     guarded.close()
     assert guarded._asked == 0
+
+
+class SlowForStrangers(Slow):
+    """Only the decoy takes until it is told to end."""
+
+    def __init__(self, known):
+        super().__init__()
+        self.known = known
+
+    def verify(self, hash, password):  # noqa: A002 - the name it has in the class above
+        return QUICK.verify(hash, password) if hash == self.known else super().verify(hash, password)
+
+
+def test_names_that_nobody_has_keep_nobody_waiting():
+    encoded = QUICK.hash("correct horse")
+    slow = SlowForStrangers(encoded)
+    guarded = Passwords(slow)
+
+    async def crowd():
+        strangers = [asyncio.create_task(guarded.verify(None, "x")) for _ in range(200)]
+        # All but the one that is computed are answered, in the time that one takes.
+        answered, _ = await asyncio.wait(strangers[1:], timeout=30)
+        assert [task.result() for task in answered] == [False] * 199
+        assert await asyncio.wait_for(guarded.verify(encoded, "correct horse"), 30)
+        assert (slow.running, slow.most) == (1, 1)
+        slow.go.set()
+        assert await strangers[0] is False
+        # And so it is once more, also where somebody went before their turn.
+        gone = asyncio.create_task(guarded.verify(None, "x"))
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.wait([gone])
+        while guarded._decoy_busy:
+            await asyncio.sleep(0.01)
+        assert await guarded.verify(None, "x") is False
+
+    asyncio.run(crowd())
+    guarded.close()
+
+
+def test_a_stranger_without_a_turn_waits_as_long_as_one_with():
+    encoded = QUICK.hash("correct horse")
+    slow = SlowForStrangers(encoded)
+    guarded = Passwords(slow)
+    guarded._decoy_seconds = 0.3
+
+    async def two():
+        first = asyncio.create_task(guarded.verify(None, "x"))
+        await asyncio.sleep(0)
+        begun = time.monotonic()
+        await guarded.verify(None, "x")
+        took = time.monotonic() - begun
+        slow.go.set()
+        await first
+        return took
+
+    assert asyncio.run(two()) >= 0.29
+    guarded.close()

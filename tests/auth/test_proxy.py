@@ -32,6 +32,7 @@ def test_from_elsewhere_it_is_ignored(peer: str):
 
 def test_the_secret_is_needed_where_there_is_one(tmp_path: Path):
     file = tmp_path / "secret"
+    file.touch(0o600)
     file.write_text(SECRET + "\n")
     proxy = TrustedProxy(Proxy(header="X-User", addresses=("127.0.0.1",), secret_file=file))
     right = ("X-Gpulse-Proxy-Secret", SECRET)

@@ -20,7 +20,7 @@ def told(directory, doing, bob):
     """Everything secret that there is, as its owner gets it."""
     doing(directory.accounts.set_password(bob.id, PASSWORD))
     return [
-        doing(directory.sessions.begin(bob.id, "", "")),
+        *doing(directory.sessions.begin(bob.id, "", "")),
         doing(directory.keys.create(bob.id, "x", ["read"])),
         doing(directory.links.make(bob.id)),
         directory.keys.create_local(bob.id),
@@ -53,7 +53,7 @@ def test_not_in_logs_nor_reprs(directory, doing, told, caplog):
     finally:
         logging.getLogger("sqlalchemy.engine").setLevel(logging.NOTSET)
     views = [directory.accounts.list(), directory.keys.list(directory.accounts.by_name("bob").id)]
-    shown = [repr(one) for one in (directory.keys.check(told[1]), directory.accounts.by_name("bob"), views)]
+    shown = [repr(one) for one in (directory.keys.check(told[2]), directory.accounts.by_name("bob"), views)]
     parts = (directory, directory.accounts, directory.sessions, directory.keys, directory.links, directory._known)
     shown += [repr(part) for part in parts] + [repr(vars(part)) for part in parts] + [caplog.text]
     for secret in secrets_of(told):

@@ -16,7 +16,7 @@ DAY = 86400
 
 
 @pytest.fixture
-def cookie(directory, doing, bob):
+def begun(directory, doing, bob):
     return doing(directory.sessions.begin(bob.id, "10.0.0.7", "Firefox"))
 
 
@@ -24,114 +24,135 @@ def listed(directory, account):
     return [one.id for one in directory.sessions.list(account.id)]
 
 
-def test_who_has_signed_in(directory, bob, cookie):
-    identity = directory.sessions.check(cookie)
-    assert identity == Identity("bob", "member", bob.id, "session", ALL_SCOPES, cookie.split("_")[1])
+def test_who_has_signed_in(directory, bob, begun):
+    identity = directory.sessions.check(*begun)
+    assert identity == Identity("bob", "member", bob.id, "session", ALL_SCOPES, begun.cookie.split("_")[1])
     assert directory.current(identity) == identity
     (view,) = directory.sessions.list(bob.id)
     assert (view.id, view.address, view.browser) == (identity.credential, "10.0.0.7", "Firefox")
 
 
 def test_a_new_id_each_time(directory, doing, bob):
-    cookies = {doing(directory.sessions.begin(bob.id, "", "")) for _ in range(5)}
-    assert len({cookie.split("_")[1] for cookie in cookies}) == 5
-    assert {directory.sessions.check(cookie).name for cookie in cookies} == {"bob"}
+    all_begun = {doing(directory.sessions.begin(bob.id, "", "")) for _ in range(5)}
+    assert len({begun.cookie.split("_")[1] for begun in all_begun}) == 5
+    assert {directory.sessions.check(*begun).name for begun in all_begun} == {"bob"}
 
 
-def test_cookies_that_are_none(directory, doing, bob, cookie):
+def test_cookies_that_are_none(directory, doing, bob, begun):
     key = doing(directory.keys.create(bob.id, "x", ["read"]))
     other = secret_text.make("gps")[0]
+    cookie, page_key = begun
     mixed = "_".join([*cookie.split("_")[:2], other.split("_")[2]])
-    for wrong in ("", "x", cookie[:-1], cookie + "0", cookie.upper(), cookie + "\n", other, mixed, key):
-        assert directory.sessions.check(wrong) is None
-    assert directory.sessions.check(cookie.replace("gps", "gpk")) is None
+    wrongs = ("", "x", cookie[:-1], cookie + "0", cookie.upper(), cookie + "\n", other, mixed, key, page_key)
+    for wrong in (*wrongs, cookie.replace("gps", "gpk")):
+        assert directory.sessions.check(wrong, page_key) is None
+        assert not directory.sessions.goes_on(wrong)
 
 
-def test_secrets_are_compared_in_constant_time(directory, cookie, monkeypatch):
+def test_a_cookie_is_nobody_without_the_key_of_its_page(directory, doing, bob, clock, begun):
+    """Every port of the hub's machine is sent the cookie, so it is not enough."""
+    cookie, page_key = begun
+    other = doing(directory.sessions.begin(bob.id, "", ""))
+    key = doing(directory.keys.create(bob.id, "x", ["read"]))
+    made_up = secret_text.make("gpp", cookie.split("_")[1])[0]
+    wrongs = ("", "1", "x", cookie, cookie.replace("gps", "gpp"), other.page_key, made_up, key, page_key[:-1])
+    clock.now += 3600
+    for wrong in (*wrongs, page_key + "\n", page_key.upper()):
+        assert directory.sessions.check(cookie, wrong) is None
+    assert directory.sessions.check(other.cookie, page_key) is None
+    assert directory.sessions.goes_on(cookie)
+    # None of that was a use of it.
+    assert directory.sessions.seen == {}
+    assert directory.sessions.check(cookie, page_key).name == "bob"
+    doing(directory.sessions.end_all(bob.id))
+    assert not directory.sessions.goes_on(cookie)
+
+
+def test_secrets_are_compared_in_constant_time(directory, begun, monkeypatch):
     asked = []
     real = hmac.compare_digest
     monkeypatch.setattr(hmac, "compare_digest", lambda one, two: asked.append((one, two)) or real(one, two))
-    directory.sessions.check(cookie)
-    directory.sessions.check(secret_text.make("gps")[0])
-    assert [(len(one), len(two)) for one, two in asked] == [(32, 32)] * 2
+    directory.sessions.check(*begun)
+    directory.sessions.check(secret_text.make("gps")[0], secret_text.make("gpp")[0])
+    assert [(len(one), len(two)) for one, two in asked] == [(32, 32)] * 4
 
 
-def test_unused_for_a_fortnight(directory, clock, cookie):
+def test_unused_for_a_fortnight(directory, clock, begun):
     for _ in range(4):
         clock.now += 14 * DAY - 1
-        assert directory.sessions.check(cookie) is not None
+        assert directory.sessions.check(*begun) is not None
     clock.now += 14 * DAY
-    assert directory.sessions.check(cookie) is None
+    assert directory.sessions.check(*begun) is None
 
 
-def test_used_for_a_quarter_of_a_year(directory, clock, bob, cookie):
+def test_used_for_a_quarter_of_a_year(directory, clock, bob, begun):
     began = clock.now
     while clock.now < began + 89 * DAY:
         clock.now += DAY
-        assert directory.sessions.check(cookie) is not None
+        assert directory.sessions.check(*begun) is not None
     assert directory.sessions.list(bob.id)[0].expires_at == began + 90 * DAY
     clock.now = began + 90 * DAY
-    assert directory.sessions.check(cookie) is None
+    assert directory.sessions.check(*begun) is None
     assert directory.sessions.list(bob.id) == []
 
 
 def test_the_limits_are_settings(records, doing, bob):
     clock = Clock()
     directory = Directory(records, clock, idle_seconds=10, session_seconds=25)
-    cookie = doing(directory.sessions.begin(bob.id, "", ""))
-    identity = directory.sessions.check(cookie)
+    begun = doing(directory.sessions.begin(bob.id, "", ""))
+    identity = directory.sessions.check(*begun)
     clock.now += 9
     assert directory.current(identity) == identity
     clock.now += 1
     assert directory.current(identity) is None
 
 
-def test_ended(directory, doing, ann, bob, cookie):
+def test_ended(directory, doing, ann, bob, begun):
     (session,) = listed(directory, bob)
     assert not doing(directory.sessions.end(session, ann.id))
-    assert directory.sessions.check(cookie) is not None
+    assert directory.sessions.check(*begun) is not None
     assert doing(directory.sessions.end(session, bob.id))
-    assert directory.sessions.check(cookie) is None
+    assert directory.sessions.check(*begun) is None
     assert not doing(directory.sessions.end(session))
     assert not doing(directory.sessions.end("0" * 12))
 
 
-def test_ended_everywhere(directory, doing, ann, bob, cookie):
-    cookies = [cookie, *(doing(directory.sessions.begin(bob.id, "", "")) for _ in range(3))]
+def test_ended_everywhere(directory, doing, ann, bob, begun):
+    all_begun = [begun, *(doing(directory.sessions.begin(bob.id, "", "")) for _ in range(3))]
     mine = doing(directory.sessions.begin(ann.id, "", ""))
-    kept = directory.sessions.check(cookies[1]).credential
+    kept = directory.sessions.check(*all_begun[1]).credential
     assert doing(directory.sessions.end_all(bob.id, keep=kept)) == 3
-    assert [directory.sessions.check(one) is not None for one in cookies] == [False, True, False, False]
+    assert [directory.sessions.check(*one) is not None for one in all_begun] == [False, True, False, False]
     assert doing(directory.sessions.end_all(bob.id)) == 1
     assert doing(directory.sessions.end_all(bob.id)) == 0
     assert listed(directory, bob) == []
-    assert directory.sessions.check(mine).name == "ann"
+    assert directory.sessions.check(*mine).name == "ann"
 
 
-def test_ended_by_a_clock_that_is_ahead(directory, others, doing, clock, bob, cookie):
+def test_ended_by_a_clock_that_is_ahead(directory, others, doing, clock, bob, begun):
     doing(others.refresh())
     clock.now += 30
     doing(others.sessions.end_all(bob.id))
     clock.now -= 30
     doing(directory.refresh())
-    assert directory.sessions.check(cookie) is None
+    assert directory.sessions.check(*begun) is None
 
 
-def test_begun_in_one_process_and_ended_in_another(directory, others, doing, cookie):
-    assert others.sessions.check(cookie) is None
+def test_begun_in_one_process_and_ended_in_another(directory, others, doing, begun):
+    assert others.sessions.check(*begun) is None
     doing(others.refresh())
-    identity = others.sessions.check(cookie)
+    identity = others.sessions.check(*begun)
     doing(others.sessions.end(identity.credential))
     doing(directory.refresh())
     assert directory.current(identity) is None
 
 
 def test_no_more_than_a_hundred(directory, doing, clock, bob):
-    cookies = []
+    all_begun = []
     for _ in range(102):
         clock.now += 1
-        cookies.append(doing(directory.sessions.begin(bob.id, "", "")))
-    assert [directory.sessions.check(one) is not None for one in cookies] == [False] * 2 + [True] * 100
+        all_begun.append(doing(directory.sessions.begin(bob.id, "", "")))
+    assert [directory.sessions.check(*one) is not None for one in all_begun] == [False] * 2 + [True] * 100
 
 
 def test_what_browsers_say_is_cut_and_cleaned(directory, doing, bob):
@@ -146,7 +167,7 @@ def kept_seen_at(folder, records_url, clock):
         return [one.seen_at for account in directory.accounts.list() for one in directory.sessions.list(account.id)]
 
 
-def test_last_seen_is_kept_once_a_minute(directory, folder, records_url, doing, clock, cookie):
+def test_last_seen_is_kept_once_a_minute(directory, folder, records_url, doing, clock, begun):
     began = clock.now
     writes = []
     real = directory.note_uses
@@ -158,37 +179,37 @@ def test_last_seen_is_kept_once_a_minute(directory, folder, records_url, doing, 
     directory.note_uses = note_uses
     for _ in range(150):
         clock.now += 1
-        directory.sessions.check(cookie)
+        directory.sessions.check(*begun)
         doing(directory.refresh())
     assert writes == [60, 120]
     assert kept_seen_at(folder, records_url, clock) == [began + 120]
     assert directory.sessions.seen == {}
 
 
-def test_last_seen_is_kept_at_the_end(directory, folder, records_url, doing, clock, cookie):
+def test_last_seen_is_kept_at_the_end(directory, folder, records_url, doing, clock, begun):
     clock.now += 61
-    directory.sessions.check(cookie)
+    directory.sessions.check(*begun)
     assert kept_seen_at(folder, records_url, clock) == [clock.now - 61]
     doing(directory.note_uses())
     assert kept_seen_at(folder, records_url, clock) == [clock.now]
 
 
-def test_last_seen_is_not_forgotten_for_what_another_process_writes(directory, others, doing, clock, bob, cookie):
+def test_last_seen_is_not_forgotten_for_what_another_process_writes(directory, others, doing, clock, bob, begun):
     clock.now += 13 * DAY
-    directory.sessions.check(cookie)
+    directory.sessions.check(*begun)
     doing(others.refresh())
     doing(others.sessions.end("0" * 12))
     doing(others.accounts.set_display(bob.id, "Bob"))
     doing(directory.refresh())
     clock.now += 2 * DAY
-    assert directory.sessions.check(cookie) is not None
+    assert directory.sessions.check(*begun) is not None
 
 
 # By a way in which SQLite alone fails.
 @pytest.mark.parametrize("records_url", ["sqlite"], indirect=True)
-def test_what_could_not_be_kept_is_kept_later(directory, records, folder, records_url, doing, clock, cookie):
+def test_what_could_not_be_kept_is_kept_later(directory, records, folder, records_url, doing, clock, begun):
     clock.now += 61
-    directory.sessions.check(cookie)
+    directory.sessions.check(*begun)
     records.read(lambda one: one.exec_driver_sql("PRAGMA query_only = ON")).result()
     assert "it is not kept who was seen when" in doing(directory.refresh())
     records.read(lambda one: one.exec_driver_sql("PRAGMA query_only = OFF")).result()
@@ -229,4 +250,4 @@ def test_what_is_long_over_is_removed(directory, others, records, doing, clock, 
     doing(others.refresh())
     new = doing(directory.sessions.begin(bob.id, "", ""))
     doing(others.refresh())
-    assert others.sessions.check(new).name == "bob"
+    assert others.sessions.check(*new).name == "bob"

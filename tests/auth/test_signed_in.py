@@ -81,15 +81,15 @@ class SignedIn(RuleBasedStateMachine):
     @rule(target=sessions, name=st.sampled_from(PEOPLE), by_command=st.booleans())
     def begin(self, name, by_command):
         try:
-            cookie = self.run(by_command, lambda one: one.sessions.begin(self.accounts[name], "", ""))
+            begun = self.run(by_command, lambda one: one.sessions.begin(self.accounts[name], "", ""))
         except SignInRefused:
             assert name in self.disabled
             return multiple()
         assert name not in self.disabled
-        self.all_sessions.add(cookie)
-        self.live_sessions[cookie] = Shown(name, cookie.split("_")[1], self.clock.now, self.clock.now + WHOLE)
-        self.seen[cookie] = self.clock.now
-        return cookie
+        self.all_sessions.add(begun)
+        self.live_sessions[begun] = Shown(name, begun.cookie.split("_")[1], self.clock.now, self.clock.now + WHOLE)
+        self.seen[begun] = self.clock.now
+        return begun
 
     @rule(target=keys, name=st.sampled_from(PEOPLE), by_command=st.booleans(), seconds=st.sampled_from([50, 500, None]))
     def create_key(self, name, by_command, seconds):
@@ -104,10 +104,10 @@ class SignedIn(RuleBasedStateMachine):
         self.live_keys[key] = Shown(name, key.split("_")[1], self.clock.now, end or float("inf"))
         return key
 
-    @rule(cookie=consumes(sessions), by_command=st.booleans())
-    def end(self, cookie, by_command):
-        self.run(by_command, lambda one: one.sessions.end(cookie.split("_")[1]))
-        self.live_sessions.pop(cookie, None)
+    @rule(begun=consumes(sessions), by_command=st.booleans())
+    def end(self, begun, by_command):
+        self.run(by_command, lambda one: one.sessions.end(begun.cookie.split("_")[1]))
+        self.live_sessions.pop(begun, None)
 
     @rule(name=st.sampled_from(PEOPLE), by_command=st.booleans())
     def end_all(self, name, by_command):
@@ -156,17 +156,17 @@ class SignedIn(RuleBasedStateMachine):
     @invariant()
     def only_what_is_live_lets_in(self):
         now = self.clock.now
-        for cookie in self.all_sessions:
-            shown = self.live_sessions.get(cookie)
-            alive = shown is not None and now < shown.expires_at and now < self.seen[cookie] + IDLE
-            identity = self.hub.sessions.check(cookie)
+        for begun in self.all_sessions:
+            shown = self.live_sessions.get(begun)
+            alive = shown is not None and now < shown.expires_at and now < self.seen[begun] + IDLE
+            identity = self.hub.sessions.check(*begun)
             assert (identity is not None) == alive
             if alive:
                 assert (identity.name, identity.credential) == (shown.account, shown.id)
                 # It is kept to the minute.
-                self.seen[cookie] = now if now - self.seen[cookie] >= 60 else self.seen[cookie]
+                self.seen[begun] = now if now - self.seen[begun] >= 60 else self.seen[begun]
             else:
-                self.live_sessions.pop(cookie, None)
+                self.live_sessions.pop(begun, None)
         for key in self.all_keys:
             shown = self.live_keys.get(key)
             if shown is not None and now >= shown.expires_at:

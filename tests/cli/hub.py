@@ -107,7 +107,7 @@ def running() -> Iterator[FakeHub]:
 
 def env(hub: str = "", encoding: str = "utf-8", **more: str) -> dict[str, str]:
     """An environment without a terminal's or a person's own settings."""
-    left_out = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "GPULSE_HUB", "GPULSE_KEY"}
+    left_out = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "GPULSE_HUB", "GPULSE_KEY", "GPULSE_DATA"}
     clean = {name: value for name, value in os.environ.items() if name not in left_out}
     clean["PYTHONIOENCODING"] = encoding
     # Nobody's keys.

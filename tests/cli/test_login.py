@@ -4,6 +4,7 @@ import http.server
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import threading
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from gpulse.api.application import create_app
+from gpulse.auth import local_key
 from gpulse.cli import own_keys
 from tests.api.fleets import small
 from tests.api.people import PASSWORD, People, make_people
@@ -34,12 +36,15 @@ class Person:
         usual = {name: value for name, value in os.environ.items() if not name.startswith(("GPULSE", "XDG"))}
         return {**usual, "HOME": str(self.home), "GPULSE_HUB": self.url, **variables}
 
-    def run(self, *words: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *words: str, stdin: str = "", cwd: Path | None = None, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [*GPULSE, *words],
             input=stdin,
             capture_output=True,
             text=True,
+            cwd=cwd or self.home,
             env=self.environment(**variables),
             timeout=30,
             check=False,
@@ -84,7 +89,7 @@ def test_by_name_and_password_and_out_again(person: Person):
     assert "sign in with: gpulse login --hub" in person.run("nodes").stderr
     told = person.run("login", "--name", "member", stdin=PASSWORD + "\n")
     assert (told.returncode, told.stderr) == (0, "")
-    assert told.stdout == f"{person.url}: signed in as member, member\n"
+    assert re.fullmatch(f"{person.url}: signed in as member, member, until [-0-9]+ [:0-9]+\n", told.stdout)
     assert person.kept.stat().st_mode & 0o777 == 0o600
     key = json.loads(person.kept.read_text())[person.url]
     assert person.run("nodes").returncode == 0
@@ -127,6 +132,36 @@ def test_what_is_no_key_is_not_kept(person: Person, stdin: str, words: str):
     assert told.returncode == 2
     assert words in told.stderr
     assert not person.kept.exists()
+
+
+def test_who_types_a_password_for_all_to_read_is_told(person: Person):
+    """Before it is asked for; the hub need not be there."""
+    told = person.run("login", "--name", "member", "--hub", "http://hub.invalid:7070", stdin=PASSWORD)
+    assert "what you type goes to http://hub.invalid:7070 unencrypted" in told.stderr
+    for hub in ("https://hub.invalid:7070", "http://127.0.0.1:9", "http://localhost:9", "http://[::1]:9"):
+        assert "unencrypted" not in person.run("login", "--name", "x", "--hub", hub, stdin=PASSWORD).stderr
+
+
+def test_the_key_of_ones_own_hub_is_found_where_its_data_are(person: Person, tmp_path: Path):
+    """By an option, a variable, or the settings that are here: as `gpulse up` finds it."""
+    directory, account = person.people.directory, person.people.accounts["admin"]
+    (tmp_path / "gpulse.toml").write_text('[hub]\ndata = "mine"\n')
+    (tmp_path / "mine").mkdir()
+    refused = person.run("nodes")
+    assert refused.returncode == 2
+    assert "sign in with: gpulse login --hub" in refused.stderr
+    assert "or name the data folder of your hub with --data DIR" in refused.stderr
+    with local_key.kept(tmp_path / "mine", directory.keys, account, person.url):
+        assert person.run("nodes").returncode == 2
+        for words in (("nodes",), ("gpus",), ("who",), ("logs", "gpu1"), ("export", str(tmp_path / "site"))):
+            told = person.run(*words, "--data", str(tmp_path / "mine"))
+            assert told.returncode == 0, told.stderr
+        assert person.run("free", "--data", str(tmp_path / "mine")).returncode in (0, 1)
+        assert person.run("nodes", GPULSE_DATA=str(tmp_path / "mine")).returncode == 0
+        assert person.run("nodes", cwd=tmp_path).returncode == 0
+        # A key for this machine's own hub is shown to no other, whatever the settings say.
+        elsewhere = person.run("nodes", "--hub", "http://hub.invalid:1", cwd=tmp_path)
+        assert "no gpulse hub answers" in elsewhere.stderr
 
 
 def test_a_wrong_password(person: Person):
@@ -182,7 +217,7 @@ def test_the_key_of_another_hub_of_this_machine_stands_in_nobodys_way(person: Pe
     people = make_people(tmp_path / "other")
     with served(create_app(small(), access=people.access(anonymous=True))) as port:
         url = f"http://127.0.0.1:{port}"
-        (data / "cli-key").write_text(f"{stale}\n{url}/\n")
+        (data / f"cli-key-{port}").write_text(f"{stale}\n{url}/\n")
         assert person.run("nodes", GPULSE_HUB=url).returncode == 0
     people.records.close()
 

@@ -1,5 +1,6 @@
 """gpulse token, as people run it."""
 
+import getpass
 import json
 import re
 import stat
@@ -39,6 +40,21 @@ def test_a_token_for_each_node(token, tmp_path):
     with Records(tmp_path / "data") as records:
         tokens = Tokens(records)
         assert [tokens.check(text).node for text in told.values()] == list(told)
+
+
+def test_who_made_and_revoked_which_is_noted(token, tmp_path):
+    token("create", "gpu[01-02]")
+    token("create", "--join", "n[1-9]", "--expires", "1h")
+    token("revoke", "gpu01")
+    told = gpulse("audit", "--json", "--data", str(tmp_path / "data"), HOME=str(tmp_path)).stdout.splitlines()
+    entries = [json.loads(line) for line in told]
+    assert {one["who"] for one in entries} == {f"local: {getpass.getuser()}"}
+    assert [(one["action"], one["target"]) for one in entries] == [
+        ("token.make", "gpu01"),
+        ("token.make", "gpu02"),
+        ("token.make_join", "n[1-9]"),
+        ("token.revoke", "gpu01"),
+    ]
 
 
 def test_into_files(token, tmp_path):

@@ -85,7 +85,9 @@ def signs_in(name, password):
 
 
 async def audited(directory):
-    return [(one.who, one.way, one.action, one.target) for one in await directory.audit.entries()]
+    """Without what the test did itself."""
+    entries = await directory.audit.entries()
+    return [(one.who, one.way, one.action, one.target) for one in entries if one.who == ME]
 
 
 ME = f"local: {getpass.getuser()}"
@@ -137,7 +139,7 @@ def test_a_link_has_the_hubs_address(gpulse, accounts, data, tmp_path, settings,
     accounts(made(("ann", "admin")))
     (tmp_path / "gpulse.toml").write_text(settings)
     if url is not None:
-        (data / local_key.FILE).write_text(f"gpk_x\n{url}\n")
+        local_key.place(data, url).write_text(f"gpk_x\n{url}\n")
     done = gpulse("user", "link", "ann", "--expires", "15m")
     assert done.stdout.startswith(start), done.stderr
 
@@ -176,6 +178,62 @@ def test_roles_disabling_and_a_new_password(gpulse, accounts):
     ]
 
 
+def test_connected_to_where_somebody_signs_in(gpulse, accounts):
+    accounts(made(("ann", "admin"), ("bob", "viewer")))
+    gpulse("user", "password", "bob", "--password-stdin", stdin=PASSWORD)
+    link = gpulse("user", "link", "bob").stdout.strip().rpartition("/")[2]
+    done = gpulse("user", "connect", "BOB", "--issuer", "https://sso.example", "--subject", "7 of 9")
+    assert (done.returncode, done.stdout) == (0, "bob signs in by https://sso.example\n")
+    assert accounts(audited)[0] == (ME, "local", "account.connect", "bob")
+
+    async def comes(directory):
+        account = await directory.accounts.upsert_external("https://sso.example", "7 of 9", "bobby", "member")
+        with pytest.raises(SignInRefused):
+            await directory.links.redeem(link)
+        return account.name, account.role, account.has_password
+
+    assert accounts(comes) == ("bob", "member", False)
+    assert accounts(signs_in("bob", PASSWORD)) == "wrong_password"
+    done = gpulse("user", "connect", "ann", "--issuer", "https://sso.example", "--subject", "7 of 9")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "that is bob, who has an account already" in done.stderr
+    assert gpulse("user", "connect", "ann", "--proxy").stdout == "ann signs in by the proxy\n"
+
+
+def test_all_are_disabled_or_none(gpulse, accounts):
+    accounts(made(("ann", "admin"), ("bob", "viewer")))
+    done = gpulse("user", "disable", "bob", "ann")
+    assert (done.returncode, "ann is the last admin" in done.stderr) == (2, True)
+    assert "disabled" not in gpulse("user", "list").stdout
+    assert accounts(audited) == []
+
+
+def test_keys_are_listed_and_go_with_the_sessions(gpulse, accounts):
+    accounts(made(("ann", "admin"), ("bob", "viewer")))
+    assert gpulse("user", "keys", "bob").stdout == "bob has no keys\n"
+
+    async def signed_in(directory):
+        bob = directory.accounts.by_name("bob").id
+        for _ in range(2):
+            await directory.sessions.begin(bob, "", "")
+        return await directory.keys.create(bob, "nightly", ["read"])
+
+    key = accounts(signed_in)
+    shown = gpulse("user", "keys", "BOB")
+    assert all(word in shown.stdout for word in (key.split("_")[1], "nightly", "live", "1 key: 1 live"))
+    assert key.split("_")[2] not in shown.stdout + gpulse("user", "keys", "bob", "--json").stdout
+    assert gpulse("user", "sign-out", "bob").stdout == "bob: ended 2 sessions\n"
+    assert json.loads(gpulse("user", "keys", "bob", "--json").stdout)[0]["state"] == "live"
+    assert gpulse("user", "sign-out", "bob", "--keys").stdout == "bob: ended 0 sessions and 1 key\n"
+    assert json.loads(gpulse("user", "keys", "bob", "--json").stdout)[0]["state"] == "revoked"
+    assert [one[2:] for one in accounts(audited)] == [
+        ("key.revoke_all", "bob"),
+        ("session.end_all", "bob"),
+        ("session.end_all", "bob"),
+    ]
+    assert "there is no account 'eve'" in gpulse("user", "sign-out", "eve").stderr
+
+
 def test_no_secret_is_listed(gpulse, accounts):
     gpulse("user", "add", "ann", "--role", "admin", "--password-stdin", stdin=PASSWORD)
 
@@ -211,6 +269,15 @@ def test_no_secret_is_listed(gpulse, accounts):
         (("link", "ann", "--expires", "8d"), "", "allowed is a second to seven days"),
         (("link", "ann", "--expires", "soon"), "", "is not a length of time"),
         (("link", "off"), "", "the account off is disabled"),
+        (("connect", "ann"), "", "it is not said where the person signs in; give --issuer and --subject, or --proxy"),
+        (("connect", "ann", "--issuer", "https://sso.example"), "", "it is not said where the person signs in"),
+        (("connect", "ann", "--subject", "1", "--proxy"), "", "it is not said where the person signs in"),
+        (("connect", "nobody", "--proxy"), "", "there is no account 'nobody'"),
+        (
+            ("connect", "ann", "--issuer", "https://sso.example", "--subject", ""),
+            "",
+            "the subject is no id of a person",
+        ),
     ],
 )
 def test_mistakes_are_one_sentence(gpulse, accounts, arguments, stdin, words):

@@ -6,10 +6,10 @@ from gpulse.fleet import people
 from gpulse.fleet.filter import parse
 from gpulse.fleet.fleet import Fleet, FleetSettings
 from gpulse.fleet.frames import Frames
-from gpulse.fleet.model import GpuUse, Process
+from gpulse.fleet.model import GpuUse, Process, Report
 from gpulse.fleet.places import Place
 from gpulse.fleet.search import Search
-from gpulse.fleet.seeing import seen, seen_one
+from gpulse.fleet.seeing import seen, seen_one, seen_reports
 from gpulse.fleet.sight import FULL, Sight
 from tests.fleet.lines import gpu, process, snapshot, update
 
@@ -47,6 +47,29 @@ def test_every_field():
     for level in ("names", "anonymous"):
         assert seen([WHOLE], Sight(level, frozenset({"bob"}))) == [WHOLE]
         assert seen([WHOLE], Sight(level, frozenset({"Bob", "bo"}))) != [WHOLE], "logins are compared as they are"
+
+
+class Later(Process):
+    """As a later probe tells it."""
+
+    note: str | None = None
+
+
+def test_a_new_field_is_hidden_until_somebody_has_thought_about_it():
+    later = Later(**{name: getattr(WHOLE, name) for name in Process.__struct_fields__}, note="of bob's")
+    for level in ("names", "anonymous"):
+        assert getattr(seen_one(later, Sight(level)), "note", None) is None
+        assert getattr(seen_one(later, Sight(level, frozenset({"bob"}))), "note", None) == "of bob's"
+
+
+def test_what_could_not_be_read_names_nobody_where_nobody_has_a_name():
+    told = [Report(collector="disks", message="/home/bob hangs"), Report(collector=None, message="bob's python")]
+    for level in ("full", "names"):
+        assert seen_reports(told, Sight(level)) == told
+    assert seen_reports(told, Sight("anonymous", frozenset({"bob"}))) == [
+        Report(collector="disks", message="failed"),
+        Report(collector=None, message="failed"),
+    ]
 
 
 @pytest.mark.parametrize(

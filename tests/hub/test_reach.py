@@ -8,6 +8,7 @@ import socket
 from pathlib import Path
 from typing import cast
 
+import msgspec
 import pytest
 
 from gpulse.api.access import Access
@@ -16,7 +17,7 @@ from gpulse.app import Hub, Operator
 from gpulse.auth import local_key
 from gpulse.cli import hub_process
 from gpulse.config import Access as AccessSettings
-from gpulse.config import Config
+from gpulse.config import Config, Oidc, Proxy
 from gpulse.config import Hub as HubSettings
 from gpulse.store import Records
 
@@ -77,6 +78,24 @@ def test_who_has_not_signed_in(tmp_path: Path, host: str, setting: str | None, r
     assert local_key.read(tmp_path, "http://127.0.0.1:7070") is None, "it ends with the hub"
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        AccessSettings(hosts=("gpus.example.org",)),
+        AccessSettings(proxy=Proxy(header="X-User", addresses=("10.0.0.7",))),
+        AccessSettings(oidc=Oidc(issuer="https://login.example.org", client_id="gpulse")),
+    ],
+    ids=["hosts", "proxy", "oidc"],
+)
+def test_where_people_come_from_elsewhere_they_sign_in(tmp_path: Path, settings: AccessSettings):
+    """Though it is loopback that the hub listens on."""
+    for anonymous, reads in ((None, False), ("read", True)):
+        access = msgspec.structs.replace(settings, anonymous=anonymous)
+        config = Config(hub=HubSettings(data=tmp_path), access=access)
+        found, _ = asyncio.run(opened(config, "127.0.0.1", []))
+        assert (found.anonymous.role == "viewer") is reads
+
+
 def test_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     class Ended(Exception):
         """In place of serving."""
@@ -98,4 +117,6 @@ def test_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
             hub_process.run_hub(Config(hub=HubSettings(data=tmp_path)), [])
         told = capsys.readouterr()
         assert "Sign in as admin: http://127.0.0.1:7070/#/sign-in/CODE\n" in told.out
+        elsewhere = f"The same from elsewhere: http://{socket.gethostname()}:7070/#/sign-in/CODE\n"
+        assert (elsewhere in told.out) is hint
         assert (hub_process.IN_THE_CLEAR in told.err) is hint

@@ -37,6 +37,7 @@ http {{
     fastcgi_temp_path {folder}/fastcgi;
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
+    {beside}
     server {{
         listen 127.0.0.1:{port};
         {location}
@@ -66,14 +67,14 @@ def documented_location() -> str:
 
 
 @contextlib.contextmanager
-def nginx(folder: Path, location: str) -> Iterator[str]:
-    """Its address; it is a plain process of ours, not a service."""
+def nginx(folder: Path, location: str, beside: str = "") -> Iterator[str]:
+    """Its address; it is a plain process of ours, not a service. `beside` stands beside "server"."""
     program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/sbin:/bin")
     if program is None:
         pytest.skip("nginx is missing")
     port = free_port()
     config = folder / "nginx.conf"
-    config.write_text(CONFIG.format(folder=folder, port=port, location=location))
+    config.write_text(CONFIG.format(folder=folder, port=port, location=location, beside=beside))
     process = subprocess.Popen([program, "-c", config, "-e", folder / "error.log"], stderr=subprocess.PIPE)
     try:
         end = time.monotonic() + 10
@@ -95,7 +96,8 @@ def nginx(folder: Path, location: str) -> Iterator[str]:
 def behind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The address of the page behind nginx."""
     leaves = request.param == "left"
-    text = '[hub]\nlocal = false\n[web]\ntitle = "Lab 7"\n' + ('base_path = "/gpulse"\n' if leaves else "")
+    text = '[hub]\nlocal = false\n[access]\nanonymous = "read"\n[web]\ntitle = "Lab 7"\n'
+    text += 'base_path = "/gpulse"\n' if leaves else ""
     (tmp_path / "gpulse.toml").write_text(text)
     with RunningHub("up", directory=tmp_path) as hub:
         address = hub.url.removesuffix("/").removesuffix("/gpulse")
@@ -139,6 +141,25 @@ def test_the_page_may_watch_and_a_strange_page_may_not(behind: str):
     with pytest.raises(websockets.InvalidStatus) as refused:
         asyncio.run(first_frame(socket, Origin="http://evil.example.org"))
     assert refused.value.response.status_code == 403
+
+
+def test_through_a_proxy_nobody_reads_by_default(tmp_path: Path):
+    """Though the hub listens on loopback, where everybody does; with nginx as it is documented."""
+    (tmp_path / "gpulse.toml").write_text("hub.local = false\n")
+    with RunningHub("up", directory=tmp_path) as hub:
+        location = documented_location().replace("http://127.0.0.1:7070/", hub.url)
+        with nginx(tmp_path, location) as front:
+            behind = f"{front}/gpulse/"
+            assert httpx.get(hub.url + "api/v1/summary").status_code == 200
+            for path in ("api/v1/summary", "api/v1/nodes", "metrics", "free", "api/v1/live"):
+                assert httpx.get(behind + path).status_code == 401, path
+            # Who takes the headers for theirs makes them no fewer.
+            for sent in ({"X-Forwarded-For": ""}, {"Connection": "X-Forwarded-For"}, {"X_Forwarded_For": "127.0.0.1"}):
+                assert httpx.get(behind + "api/v1/summary", headers=sent).status_code == 401, sent
+            assert httpx.get(behind + "api/v1/me").json()["may_read"] is False
+            with pytest.raises(websockets.InvalidStatus) as refused:
+                asyncio.run(first_frame(behind.replace("http", "ws", 1) + "api/v1/live"))
+            assert refused.value.response.status_code == 401
 
 
 class OtherSite:

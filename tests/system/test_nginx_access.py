@@ -1,21 +1,27 @@
 """A real nginx that has signed people in: its word counts, and that of nobody else."""
 
 import asyncio
+import getpass
+import re
+import shlex
 import socket
+import subprocess
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import websockets
 
-from tests.hub.running import RunningHub
+from tests.hub.running import GPULSE, RunningHub
 from tests.system.test_nginx import nginx
 
 SECRET = "a-secret-of-the-proxy-0001"  # noqa: S105 - of the test alone
 # Who asks is told by the address, in place of a login; as documented, with what a browser sends replaced.
 LOCATION = """
-    location ~ ^/as/-?(?<person>[a-z]*)/-?(?<groups>[a-z,-]*)/(?<rest>.*)$ {{
+    location ~ ^/as/-?(?<person>[a-z0-9_.-]*)/-?(?<groups>[a-z,-]*)/(?<rest>.*)$ {{
         proxy_pass {hub}/$rest$is_args$args;
         proxy_http_version 1.1;
         proxy_set_header Host $http_host;
@@ -35,9 +41,15 @@ LOCATION = """
 
 
 class Site:
-    def __init__(self, front: str, hub: RunningHub):
+    def __init__(self, front: str, hub: RunningHub, data: Path):
         self.front = front
         self.hub = hub
+        self.data = data
+
+    def nodes(self, person: str, groups: str) -> tuple[int, str]:
+        """How somebody is refused."""
+        answer = httpx.get(f"{self.front}/as/{person}/{groups}/api/v1/nodes", timeout=15)
+        return answer.status_code, answer.json()["error"]["code"]
 
     def me(self, person: str, groups: str, **headers: str) -> Any:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -47,6 +59,7 @@ class Site:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("site")
+    (folder / "secret").touch(0o600)
     (folder / "secret").write_text(SECRET)
     (folder / "gpulse.toml").write_text("""
         hub.local = false
@@ -60,10 +73,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         roles = { admin = ["gpu-admins"], member = ["staff"] }
         default_role = "none"
     """)
-    with RunningHub("up", directory=folder) as hub:
+    with RunningHub("up", "--data", str(folder / "data"), directory=folder) as hub:
         location = LOCATION.format(hub=hub.url.rstrip("/"), secret=SECRET)
         with nginx(folder, location) as front:
-            yield Site(front, hub)
+            yield Site(front, hub, folder / "data")
 
 
 def test_people_are_whom_the_proxy_says(site: Site):
@@ -72,7 +85,9 @@ def test_people_are_whom_the_proxy_says(site: Site):
     assert site.me("ann", "gpu-admins,staff")["role"] == "admin"
     assert site.me("ann", "staff")["role"] == "member", "at once"
     assert site.me("-", "gpu-admins")["name"] is None
-    assert site.me("eve", "others")["error"]["code"] == "no_role"
+    assert site.me("eve", "others")["name"] is None
+    assert "eve has no role here" in site.me("eve", "others")["refused"]
+    assert site.nodes("eve", "others") == (403, "no_role")
 
 
 def test_what_the_browser_sends_is_replaced(site: Site):
@@ -95,7 +110,21 @@ def test_a_name_of_an_account_of_the_hub_is_not_taken_over(site: Site):
         own = {"Origin": site.front, "X-Gpulse": "1"}
         wanted = {"name": "boss", "role": "admin", "password": "a password of some length"}
         assert admin.post("api/v1/accounts", json=wanted, headers=own).status_code == 201
-    assert site.me("boss", "staff")["error"]["code"] == "name_taken"
+    me = site.me("boss", "staff")
+    assert (me["name"], me["may_read"]) == (None, False)
+    assert me["refused"].endswith("gpulse user connect boss --proxy")
+    assert site.nodes("boss", "staff") == (403, "name_taken")
+
+
+def test_who_runs_the_hub_is_connected_and_comes_by_the_proxy(site: Site):
+    name = getpass.getuser()
+    told = site.me(name, "gpu-admins")["refused"].rpartition(": ")[2]
+    assert told == f"gpulse user connect {name} --proxy"
+    command = [GPULSE, *shlex.split(told)[1:], "--data", site.data]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == f"{name} signs in by the proxy\n"
+    site.hub.until(lambda: site.me(name, "gpu-admins")["name"] == name)
+    assert site.me(name, "gpu-admins")["way"] == "proxy"
 
 
 def test_changes_need_a_page_of_ours_also_behind_a_proxy(site: Site):
@@ -139,3 +168,79 @@ def test_the_name_of_this_machine_is_one_of_the_hubs(site: Site):
     named = {"Host": socket.gethostname()}
     assert httpx.get(site.hub.url + "healthz", headers=named).status_code == 200
     assert httpx.get(site.hub.url + "healthz", headers={"Host": "evil.example.org"}).status_code == 421
+
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "access.md"
+# Of the users that the documentation names, one more who is in no group.
+PEOPLE = {"ann": ("ann", "admin"), "bob": ("bob", "member"), "eve": ("eve", "viewer")}
+BELIEVED = {
+    "X-Remote-User": "ann",
+    "X-Remote-Groups": "gpu-admins",
+    "X-Gpulse-Proxy-Secret": "guessed-0123456789",
+    "X-Forwarded-For": "6.6.6.6",
+    "X-Forwarded-Proto": "https",
+}
+
+
+def documented(language: str) -> str:
+    """The block of that language about a proxy."""
+    chapter = DOCUMENT.read_text("utf-8").partition("## A reverse proxy that signs in")[2].partition("\n## ")[0]
+    (block,) = re.findall(rf"```{language}\n(.*?)```", chapter, re.DOTALL)
+    return block
+
+
+@pytest.fixture(scope="module")
+def as_documented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an nginx that was set up by doing what the documentation says."""
+    folder = tmp_path_factory.mktemp("documented")
+    (folder / "gpulse.toml").write_text("hub.local = false\n" + documented("toml"))
+    shell = documented("sh").replace("/etc/nginx/", f"{folder}/")
+    subprocess.run(["sh", "-ec", shell], cwd=folder, check=True, timeout=30)
+    for name in ("proxy.secret", "gpulse-secret.conf"):
+        assert (folder / name).stat().st_mode & 0o777 == 0o600, name
+    (folder / "gpulse.htpasswd").write_text("".join(f"{name}:{{PLAIN}}of {name}\n" for name in PEOPLE))
+    beside, line, location = documented("nginx").partition('# In "server"')
+    with RunningHub("up", directory=folder) as hub:
+        assert "http://127.0.0.1:7070/" in location
+        with nginx(folder, line + location.replace("http://127.0.0.1:7070/", hub.url), beside) as front:
+            yield front
+
+
+def who(front: str, person: str, headers: list[tuple[str, str]]) -> tuple[str, str]:
+    answer = httpx.get(f"{front}/api/v1/me", auth=(person, f"of {person}"), headers=headers, timeout=15)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["name"], answer.json()["role"]
+
+
+@pytest.mark.parametrize("person", PEOPLE)
+def test_as_documented_people_are_whom_nginx_says(as_documented: str, person: str):
+    assert who(as_documented, person, []) == PEOPLE[person]
+
+
+def test_as_documented_nobody_else_comes_in(as_documented: str):
+    for auth in (None, ("ann", "a guess"), ("root", "")):
+        answer = httpx.get(f"{as_documented}/api/v1/me", auth=auth, headers=BELIEVED)
+        assert answer.status_code == 401
+        assert "WWW-Authenticate" in answer.headers
+
+
+@pytest.mark.parametrize("header", BELIEVED)
+def test_as_documented_no_header_makes_anybody_more(as_documented: str, header: str):
+    value = BELIEVED[header]
+    ways = [header, header.lower(), header.upper(), header.replace("-", "_"), header.lower().replace("-", "_")]
+    for name in ways:
+        for sent in ([(name, value)], [(name, value), (name, value)], [(name, ""), (name, value)]):
+            for person in ("bob", "eve"):
+                assert who(as_documented, person, sent) == PEOPLE[person], sent
+    everything = [(name, told) for name, told in BELIEVED.items() for _ in range(2)]
+    assert who(as_documented, "eve", everything) == PEOPLE["eve"]
+    # Nor by what a proxy would leave out because it belongs to the connection.
+    assert who(as_documented, "eve", [*everything, ("Connection", header)]) == PEOPLE["eve"]
+
+
+def test_as_documented_every_header_that_is_believed_is_set():
+    """One that is only in the settings would be the browser's own."""
+    settings = tomllib.loads(documented("toml"))["access"]["proxy"]
+    believed = {settings["header"], settings["groups_header"], "X-Gpulse-Proxy-Secret", *BELIEVED}
+    text = documented("nginx") + documented("sh")
+    assert {name for name in believed if f"proxy_set_header {name} " not in text} == set()

@@ -1,7 +1,11 @@
 """Single sign-on with a real provider process, from the first redirect to the session; and with one that lies."""
 
+import asyncio
+import getpass
 import json
+import re
 import select
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +16,10 @@ from typing import Any
 import httpx
 import pytest
 
+from gpulse.auth.audit import AuditEntry
+from gpulse.auth.directory import Directory
+from gpulse.store import Records
+from tests.hub.page_client import SIGNED_IN, PageClient
 from tests.hub.running import GPULSE, RunningHub
 from tests.system.oidc_provider import CLIENT, SECRET
 
@@ -31,8 +39,8 @@ class Site:
     def set(self, claims: dict[str, Any], /, **lies: Any) -> None:
         httpx.post(f"{self.issuer}/set", json={"claims": claims, "lies": lies}).raise_for_status()
 
-    def browser(self) -> httpx.Client:
-        return httpx.Client(base_url=self.hub.url, timeout=15)
+    def browser(self) -> PageClient:
+        return PageClient(self.hub.url)
 
     def sign_in(self, browser: httpx.Client) -> httpx.Response:
         """The answer that the provider's redirect leads to."""
@@ -72,6 +80,7 @@ def issuer() -> Iterator[str]:
 
 @contextmanager
 def hub_with(issuer: str, folder: Path) -> Iterator[Site]:
+    (folder / "secret").touch(0o600)
     (folder / "secret").write_text(SECRET)
     (folder / "gpulse.toml").write_text(f"""
         [hub]
@@ -109,14 +118,20 @@ def test_from_the_first_redirect_to_the_session(site: Site):
         before = browser.get("api/v1/me").json()
         assert (before["sign_in"], before["sso"], before["may_read"]) == (["password", "oidc"], "Lab login", False)
         done = site.sign_in(browser)
-        assert (done.status_code, done.headers["location"]) == (303, "../../../../")
-        assert str(httpx.URL(str(done.url)).join(done.headers["location"])) == site.hub.url
+        assert done.status_code == 303
+        page, signed_in, key = done.headers["location"].partition(SIGNED_IN)
+        assert (page, signed_in) == ("../../../../", SIGNED_IN)
+        assert re.fullmatch(r"gpp_[0-9a-f]{12}_[0-9a-f]{48}", key)
+        assert str(httpx.URL(str(done.url)).join(page)) == site.hub.url
         cookies = done.headers.get_list("set-cookie")
         assert all("HttpOnly" in one and "SameSite=Lax" in one for one in cookies)
         assert "_sso=; " in cookies[1], "the trip is over"
         me = browser.get("api/v1/me").json()
         assert (me["name"], me["display"], me["role"], me["way"]) == ("ann", "Ann L.", "member", "session")
         assert browser.get("api/v1/nodes").status_code == 200
+        # The cookie alone, which other ports of the machine are sent too.
+        browser.headers["X-Gpulse"] = "1"
+        assert browser.get("api/v1/nodes").status_code == 401
 
 
 def test_groups_decide_each_time_and_the_account_is_the_subjects(site: Site):
@@ -126,6 +141,21 @@ def test_groups_decide_each_time_and_the_account_is_the_subjects(site: Site):
     assert site.me(bob | {"groups": ["students"]})["role"] == "viewer"
     # Who calls themselves otherwise is who they were.
     assert site.me(bob | {"preferred_username": "ann"})["name"] == "bob"
+
+
+def test_a_refusal_is_told_by_the_page_and_noted(site: Site):
+    site.set(ANN | {"sub": "u-9", "preferred_username": "eve", "groups": ["guests"]})
+    with site.browser() as browser:
+        browser.headers["Accept"] = "text/html,*/*"
+        refused = site.sign_in(browser)
+        assert (refused.status_code, refused.headers["location"]) == (303, "../../../../#/sign-in?refused=no_role")
+        assert "_sso=; " in refused.headers["set-cookie"], "the trip is over"
+        assert browser.get("api/v1/me").json()["name"] is None
+    noted = subprocess.run(
+        [GPULSE, "audit", "--json", "--data", str(site.data)], capture_output=True, text=True, check=True
+    ).stdout
+    newest = [json.loads(line) for line in noted.splitlines()][-1]
+    assert (newest["action"], newest["detail"]) == ("session.refuse", {"why": "no_role", "by": "oidc"})
 
 
 def test_what_the_id_token_lacks_is_asked_for(site: Site):
@@ -201,3 +231,58 @@ def test_secrets_are_in_no_answer(site: Site):
         trip = away.headers["set-cookie"].split(";")[0].split("=")[1]
         assert trip not in away.headers["location"]
     assert SECRET not in site.hub.said()
+
+
+def audited(site: Site) -> list[AuditEntry]:
+    """The last first."""
+    with Records(site.data) as records:
+        return asyncio.run(Directory(records).audit.entries())
+
+
+def test_strays_keep_nobody_from_signing_in(issuer: str, tmp_path: Path):
+    """Who opens the address has tried nothing; who fails at the provider keeps nobody from a password or a link."""
+    with hub_with(issuer, tmp_path) as site, site.browser() as stray:
+        site.set(ANN)
+        for number in range(40):
+            if number == 20:
+                # With a trip of their own, and the state of another.
+                stray.get(SSO)
+            assert stray.get(f"{SSO}/callback?code=x&state={number}").status_code == 401
+        assert [one for one in audited(site) if one.action == "session.refuse"] == []
+        with site.browser() as browser:
+            assert site.sign_in(browser).status_code == 303
+        for _ in range(20):
+            state = httpx.URL(stray.get(SSO).headers["location"]).params["state"]
+            assert stray.get(f"{SSO}/callback", params={"code": "x", "state": state}).status_code == 502
+        state = httpx.URL(stray.get(SSO).headers["location"]).params["state"]
+        assert stray.get(f"{SSO}/callback", params={"code": "x", "state": state}).status_code == 429
+        assert sum(one.action == "session.refuse" for one in audited(site)) == 20
+        own = {"Origin": site.hub.url.rstrip("/"), "X-Gpulse": "1"}
+        wrong = stray.post("api/v1/session", json={"name": "ann", "password": "a guess of it"}, headers=own)
+        assert wrong.status_code == 401
+        command = [GPULSE, "user", "link", "ann", "--data", site.data]
+        link = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+        code = {"code": link.strip().rpartition("/")[2]}
+        assert stray.post("api/v1/session/link", json=code, headers=own).json()["name"] == "ann"
+
+
+def test_who_runs_the_hub_is_connected_by_what_the_refusal_says(issuer: str, tmp_path: Path):
+    name = getpass.getuser()
+    claims = {"sub": "u-8 with 'quotes'", "preferred_username": name, "groups": ["gpu-admins"]}
+    with hub_with(issuer, tmp_path) as site:
+        status, text = site.refusal(claims)
+        assert status == 403
+        told = text.partition("machine: ")[2].strip()
+        assert shlex.split(told) == ["gpulse", "user", "connect", name, "--issuer", issuer, "--subject", claims["sub"]]
+        assert audited(site)[0].detail == {"why": "name_taken", "by": "oidc", "subject": claims["sub"]}
+        command = [GPULSE, *shlex.split(told)[1:], "--data", site.data]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        assert done.stdout == f"{name} signs in by {issuer}\n"
+        assert (audited(site)[0].action, audited(site)[0].target) == ("account.connect", name)
+
+        def signs_in() -> bool:
+            with site.browser() as browser:
+                return site.sign_in(browser).status_code == 303
+
+        site.hub.until(signs_in)
+        assert site.refusal(claims | {"sub": "u-9"})[0] == 403, "another who is called like that is still another"

@@ -1,5 +1,6 @@
 """A hub with accounts and one node, and ways into it."""
 
+import json
 import os
 import re
 import subprocess
@@ -58,6 +59,12 @@ def is_in(page: Page) -> None:
     """Somebody is signed in, and sees the fleet."""
     expect(page.get_by_role("button", name="Pause live data")).to_contain_text("Live")
     expect(page.get_by_role("button", name="Your account")).to_be_visible()
+
+
+def kept_key(page: Page) -> str | None:
+    """The page key, as the page keeps it beside the cookie."""
+    text = page.evaluate("(hub) => localStorage.getItem(`gpulse.key ${hub}`)", page.url.partition("#")[0])
+    return None if text is None else json.loads(text)
 
 
 def sign_in(page: Page, name: str | None, password: str = PASSWORD) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.web.accounts_site import PASSWORD, AccountsSite, complaints, enter, is_in, sign_in
 from tests.web.browsing import visit
@@ -111,12 +111,60 @@ def test_a_key_is_shown_once_and_works_until_it_is_revoked(browser: Browser, sit
         assert seen.complaints == []
 
 
+def test_all_keys_go_at_once(browser: Browser, site: AccountsSite):
+    """By their owner with the password, and by an admin."""
+    site.add("kay")
+
+    def make(page: Page) -> None:
+        page.goto(f"{site.url}#/account")
+        page.get_by_label("For", exact=True).fill("nightly report")
+        page.get_by_role("button", name="Make a key").click()
+        page.get_by_role("region", name="The key nightly report").get_by_role("button", name="Done").click()
+        expect(page.get_by_role("row", name="nightly report")).to_have_count(1)
+
+    with visit(browser, site.url) as seen, visit(browser, site.url) as admin:
+        page = enter(seen, site.link("kay"))
+        make(page)
+        page.get_by_label("The new one", exact=True).fill(PASSWORD)
+        page.get_by_label("The new one again").fill(PASSWORD)
+        page.get_by_label("Revoke my keys too").check()
+        page.get_by_role("button", name="Change it").click()
+        expect(page.get_by_role("row", name="nightly report")).to_have_count(0)
+        make(page)
+        other = enter(admin, admin_link(site), "#/admin")
+        line(other, "kay")
+        other.get_by_role("button", name="Revoke its key").click()
+        other.get_by_role("button", name="Revoke the keys of kay").click()
+        expect(other.get_by_text("The keys are revoked.")).to_be_visible()
+        expect(other.get_by_role("button", name="Revoke its key")).to_have_count(0)
+        page.reload()
+        expect(page.get_by_role("button", name="Also 2 that no longer work")).to_be_visible()
+        assert seen.complaints == admin.complaints == []
+
+
+def test_who_would_send_a_password_for_all_to_read_is_warned(browser: Browser, site: AccountsSite):
+    """Not on loopback; elsewhere at plain http, here of a name that the browser takes for another machine."""
+    elsewhere = "http://gpus.example/"
+
+    def through(route: Route) -> None:
+        route.fulfill(response=route.fetch(url=route.request.url.replace(elsewhere, site.url)))
+
+    with visit(browser, site.url) as seen:
+        seen.page.context.route(f"{elsewhere}**", through)
+        for url, warned in ((site.url, 0), (elsewhere, 1)):
+            seen.page.goto(f"{url}#/sign-in")
+            expect(seen.page.get_by_label("Password", exact=True)).to_be_visible()
+            expect(seen.page.get_by_text("others on the network can read your password")).to_have_count(warned)
+
+
 def test_another_password_ends_the_other_browsers(browser: Browser, site: AccountsSite):
     site.add("paul")
     fresh = "another horse, another staple"
     with visit(browser, site.url) as seen, visit(browser, site.url) as other:
         there = enter(other, site.link("paul"))
-        page = enter(seen, site.link("paul"), "#/account")
+        page = seen.page
+        page.goto(f"{site.url}#/account")
+        sign_in(page, "paul")
         expect(page.get_by_role("row", name="this one")).to_have_count(1)
         expect(page.get_by_role("row").filter(has_text="127.0.0.1")).to_have_count(2)
         page.get_by_label("The one you have").fill(PASSWORD)
@@ -132,6 +180,27 @@ def test_another_password_ends_the_other_browsers(browser: Browser, site: Accoun
         sign_in(there, None, fresh)
         is_in(there)
         assert seen.complaints == []
+
+
+def test_who_has_forgotten_the_password_sets_one_after_a_link(browser: Browser, site: AccountsSite):
+    site.add("fay")
+    fresh = "a horse that is remembered"
+    with visit(browser, site.url) as seen, visit(browser, site.url) as other:
+        page = enter(seen, site.link("fay"), "#/account")
+        expect(page.get_by_text("You came by a link: for 15 minutes")).to_be_visible()
+        expect(page.get_by_label("The one you have")).to_have_count(0)
+        page.get_by_label("The new one", exact=True).fill(fresh)
+        page.get_by_label("The new one again").fill(fresh)
+        page.get_by_role("button", name="Change it").click()
+        expect(page.get_by_text("It is changed.")).to_be_visible()
+        other.page.goto(f"{site.url}#/account")
+        sign_in(other.page, "fay", fresh)
+        other.page.get_by_label("The one you have").fill("not what it is")
+        other.page.get_by_label("The new one", exact=True).fill(PASSWORD)
+        other.page.get_by_label("The new one again").fill(PASSWORD)
+        other.page.get_by_role("button", name="Change it").click()
+        expect(other.page.get_by_role("alert").filter(has_text="The old password is wrong")).to_be_visible()
+        assert complaints(other) == seen.complaints == []
 
 
 def test_the_audit_log_is_found_in_and_taken_home(browser: Browser, site: AccountsSite):

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.web.accounts_site import PASSWORD, AccountsSite, complaints, enter, is_in, sign_in
+from tests.web.accounts_site import PASSWORD, AccountsSite, complaints, enter, is_in, kept_key, sign_in
 from tests.web.browsing import visit
 
 FORM = re.compile("^Sign in to")
@@ -34,6 +34,9 @@ def test_the_link_of_gpulse_up_makes_the_browser_an_admin_once(browser: Browser,
         assert page.url == f"{site.url}#/"
         page.get_by_role("button", name="Your account").click()
         expect(page.get_by_role("link", name="Administration")).to_be_visible()
+        assert kept_key(page) is not None
+        page.reload()
+        is_in(page)
         # The code is nowhere on the way back either.
         page.go_back()
         assert page.url == "about:blank"
@@ -142,6 +145,7 @@ def test_signing_out_takes_everything_off_every_tab(browser: Browser, site: Acco
         form(other)
         for tab in (page, other):
             expect(tab.get_by_text("gpu1")).to_have_count(0)
+        assert kept_key(page) is None
         # And in again, in one tab for both.
         sign_in(page, "ann")
         is_in(page)
@@ -173,6 +177,36 @@ def test_a_session_that_ends_leaves_what_was_seen_and_goes_on_without_a_reload(b
         assert complaints(seen) == []
 
 
+def test_without_storage_a_session_lives_as_long_as_the_page(browser: Browser, site: AccountsSite):
+    with visit(browser, site.url) as seen:
+        page = seen.page
+        page.add_init_script(
+            """Object.defineProperty(window, "localStorage", {get() { throw new Error("not here") }})"""
+        )
+        page.goto(f"{site.url}#/nodes/gpu1")
+        sign_in(page, "ann")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("gpu1")
+        is_in(page)
+        page.goto(f"{site.url}#/people")
+        is_in(page)
+        page.reload()
+        form(page)
+        assert complaints(seen) == []
+
+
+def test_an_address_that_somebody_wrote_signs_nobody_out(browser: Browser, site: AccountsSite):
+    with visit(browser, site.url) as seen:
+        page = enter(seen, site.link("ann"))
+        key = kept_key(page)
+        for made_up in (f"gpp_{'0' * 12}_{'0' * 48}", "%C3%BC%0D%0AX:%20y", "x"):
+            page.goto("about:blank")
+            page.goto(f"{site.url}#/signed-in/{made_up}")
+            is_in(page)
+            assert page.url == f"{site.url}#/"
+            assert kept_key(page) == key
+        assert complaints(seen) == []
+
+
 def test_where_everybody_may_read_who_is_signed_out_sees_what_everybody_sees(browser: Browser, tmp_path: Path):
     with AccountsSite(tmp_path, anonymous="read") as site, visit(browser, site.url) as seen:
         page = seen.go("#/?view=cards")
@@ -185,7 +219,7 @@ def test_where_everybody_may_read_who_is_signed_out_sees_what_everybody_sees(bro
         cookie = page.context.cookies()[0]
         httpx.delete(
             f"{site.url}api/v1/session",
-            headers={"Origin": site.url.rstrip("/"), "X-Gpulse": "1"},
+            headers={"Origin": site.url.rstrip("/"), "X-Gpulse": kept_key(page) or ""},
             cookies={cookie["name"]: cookie["value"]},
             timeout=10,
         ).raise_for_status()

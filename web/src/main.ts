@@ -18,7 +18,7 @@ async function start(): Promise<void> {
     // At the very end: it wins over the sheets of pages that load later, which go into the head.
     document.body.append(sheet);
   }
-  await session.begin();
+  await session.begin(route.takeKey());
   const back = cameBack(location.hash, session.name !== null);
   if (back !== null) route.replace(back);
   live.start();

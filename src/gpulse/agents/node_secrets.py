@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+from gpulse.auth.noting import Actor
 from gpulse.auth.tokens import Tokens
 from gpulse.auth.upgrades import Upgrades
 from gpulse.errors import AgentError
@@ -17,23 +18,24 @@ PULL_TOKENS = "pull-tokens"
 
 
 class PushSecrets:
-    """A token for each node, bound to its name, and a key for its upgrades."""
+    """A token for each node, bound to its name, and a key for its upgrades; `by` hands them over."""
 
-    def __init__(self, tokens: Tokens, upgrades: Upgrades) -> None:
+    def __init__(self, tokens: Tokens, upgrades: Upgrades, by: Actor) -> None:
         self._tokens = tokens
         self._upgrades = upgrades
+        self._by = by
         self._live = {one.id: one.nodes for one in tokens.listing() if one.state == "live" and one.kind == "node"}
 
     def files(self, node: str, token_id: str | None) -> dict[str, str]:
         given = {UPGRADE_KEY: self._upgrades.upgrade_key(node)}
         if self._live.get(token_id or "") != node:
             # Whoever else holds a token of this name is not the node that we are on.
-            given[TOKEN] = self._tokens.create_node(node, replace=True)
+            given[TOKEN] = self._tokens.create_node(node, replace=True, by=self._by)
         return given
 
     def forget(self, node: str, token_id: str | None) -> None:
         if token_id and self._live.get(token_id) == node:
-            self._tokens.revoke([token_id])
+            self._tokens.revoke([token_id], by=self._by)
 
 
 class PullSecrets:
@@ -75,7 +77,7 @@ class NoSecrets:
 
 
 @contextlib.contextmanager
-def push_secrets(folder: Path, url: str | None = None) -> Iterator[PushSecrets]:
+def push_secrets(folder: Path, url: str | None, by: Actor) -> Iterator[PushSecrets]:
     """Those of the hub that keeps its data in this folder, and its records at the URL if there is one."""
     with Records(folder, url) as records:
-        yield PushSecrets(Tokens(records), Upgrades(folder))
+        yield PushSecrets(Tokens(records), Upgrades(folder), by)

@@ -8,6 +8,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
+from gpulse.api import page_key
 from gpulse.api.cookies import Cookies
 from gpulse.api.cross_site import check_own_site, is_own_site
 from gpulse.api.hosts_allowed import HostsAllowed
@@ -15,14 +16,17 @@ from gpulse.auth.attempts import Attempts
 from gpulse.auth.directory import Directory
 from gpulse.auth.identity import ALL_SCOPES, Identity
 from gpulse.auth.oidc import SingleSignOn
-from gpulse.auth.proxy import ISSUER, TrustedProxy
+from gpulse.auth.proxy import ISSUER, TrustedProxy, name_taken
 from gpulse.auth.roles import role_of
 from gpulse.config import Access as AccessSettings
 from gpulse.config import Config
+from gpulse.errors import AccountError, SignInRefused
 from gpulse.fleet.sight import FULL, Level, Sight
 
 NOBODY = Identity(None, None, None, "anonymous", frozenset())
 NOTHING = Sight("anonymous")
+# What a proxy adds, whether it is one that is listed or not.
+_FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 
 
 def bearer(headers: Mapping[str, str]) -> str | None:
@@ -41,6 +45,8 @@ class Caller(NamedTuple):
     secure: bool = False
     # Whether a cookie came with it that signs nobody in any more.
     stale: bool = False
+    # Why the proxy's word on who asks did not count.
+    refused: SignInRefused | None = None
 
     def lowered(self, wanted: Level | UnsetType) -> "Caller":
         return self if isinstance(wanted, UnsetType) else self._replace(sight=self.sight.lowered(wanted))
@@ -60,7 +66,10 @@ class Vouching(NamedTuple):
 
 
 class Access:
-    """`anonymous`: everybody may read. `origins` are other sites whose pages may read, as browsers write them."""
+    """`anonymous`: everybody may read, but by a proxy only where the settings say so themselves.
+
+    `origins` are other sites whose pages may read, as browsers write them.
+    """
 
     def __init__(
         self,
@@ -72,21 +81,28 @@ class Access:
         origins: frozenset[str] = frozenset(),
     ):
         self.directory = directory
-        self.attempts = Attempts()
+        # Passwords, and ends of trips to single sign-on: who fails at one keeps nobody from the other.
+        self.attempts, self.trips = Attempts(), Attempts()
         self.cookies = Cookies(directory.hub_id, config.web.base_path, config.access.session_days)
         self.hosts = HostsAllowed(config.access.hosts)
         self._proxy, self.sso = vouching
         self.anonymous = NOBODY._replace(role="viewer", scopes=frozenset({"read"})) if anonymous else NOBODY
+        self._by_proxy = self.anonymous if config.access.anonymous == "read" else NOBODY
         self._others: Level = config.privacy.others
         self._origins = origins
         self._base_path = config.web.base_path
 
-    async def caller(self, request: HTTPConnection, changes: bool = False) -> Caller:
-        """Who asks; RequestError where a key is none, or where another site's page asks for a change."""
+    async def caller(self, request: HTTPConnection, changes: bool = False, anyone: bool = False) -> Caller:
+        """Who asks; RequestError where a key is none, or where another site's page asks for a change.
+
+        Also where the proxy's word is refused and nobody may read, but not where `anyone` may ask.
+        """
         headers, peer = request.headers, request.client.host if request.client is not None else ""
         if changes and bearer(headers) is None:
             check_own_site(headers, self._origins)
-        who = await self.identify(headers, peer)
+        who, refused = await self.identify(headers, peer)
+        if refused is not None and who.role is None and not anyone:
+            raise refused
         address, secure = peer, request.url.scheme in ("https", "wss")
         if self._proxy is not None and self._proxy.trusts(headers.raw, peer):
             address = self._proxy.address(headers.raw, peer)
@@ -95,23 +111,39 @@ class Access:
         secure = secure or (changes and headers.get("origin", "").startswith("https://"))
         # So is where single sign-on comes back to.
         secure = secure or (self.sso is not None and (self.sso.settings.redirect_url or "").startswith("https://"))
-        stale = who.way == "anonymous" and is_own_site(headers) and self.cookies.read(headers) is not None
-        return Caller(who, self.sight(who), address, secure, stale)
+        cookie = self.cookies.read(headers) if who.way == "anonymous" and is_own_site(headers) else None
+        # One that only lacks its page key may belong to the page in the next tab.
+        stale = cookie is not None and not self.directory.sessions.goes_on(cookie)
+        return Caller(who, self.sight(who), address, secure, stale, refused)
 
-    async def identify(self, headers: Headers, peer: str) -> Identity:
-        """By a key, else by the proxy's word, else by the cookie. A key that is none never makes somebody nobody."""
+    def nobody(self, headers: Mapping[str, str]) -> Identity:
+        """Who has not signed in, and what they may: a proxy on this machine lets in people who are not on it."""
+        return self._by_proxy if any(name in headers for name in _FORWARDED) else self.anonymous
+
+    async def identify(self, headers: Headers, peer: str) -> tuple[Identity, SignInRefused | None]:
+        """By a key, else by the proxy's word, else by the cookie and its page key.
+
+        A key that is none never makes somebody nobody. Whom the proxy vouches for in vain may have signed in here;
+        else they are nobody, with the reason.
+        """
         key = bearer(headers)
         if key is not None:
-            return self.directory.keys.check(key)
+            return self.directory.keys.check(key), None
         if not is_own_site(headers):
             # What a browser sends by itself does not count for the page of another site.
-            return self.anonymous
-        vouched = await self._vouched(headers, peer)
+            return self.nobody(headers), None
+        refused = None
+        try:
+            vouched = await self._vouched(headers, peer)
+        except SignInRefused as refusal:
+            if refusal.status != 403:
+                raise
+            vouched, refused = None, refusal
         if vouched is not None:
-            return vouched
-        cookie = self.cookies.read(headers)
-        known = self.directory.sessions.check(cookie) if cookie is not None else None
-        return self.anonymous if known is None else known
+            return vouched, None
+        cookie, key = self.cookies.read(headers), page_key.read(headers)
+        known = self.directory.sessions.check(cookie, key) if cookie is not None and key is not None else None
+        return (self.nobody(headers), refused) if known is None else (known, None)
 
     def sight(self, who: Identity) -> Sight:
         if who.role == "admin" or self._others == "full":
@@ -135,11 +167,11 @@ class Access:
 
     def current(self, who: Identity) -> Identity | None:
         """Who they are now, for what stays open; None where they are signed out."""
-        return self.anonymous if who.way == "anonymous" else self.directory.current(who)
+        return self.directory.current(who)
 
     def mark(self, response: Response, caller: Caller | None) -> None:
         """On every answer: that it is for who asked, and that a cookie that signs nobody in may go."""
-        response.headers.add_vary_header("Authorization, Cookie")
+        response.headers.add_vary_header("Authorization, Cookie, X-Gpulse")
         if caller is not None and caller.stale and "set-cookie" not in response.headers:
             response.headers.append("set-cookie", self.cookies.clear(caller.secure))
 
@@ -150,5 +182,11 @@ class Access:
         accounts = self.directory.accounts
         known = accounts.by_subject(ISSUER, person.name)
         role = self._proxy.role(person, role_of(known.role) if known is not None else None)
-        account = await accounts.upsert_external(ISSUER, person.name, person.name, role)
+        address = self._proxy.address(headers.raw, peer)
+        try:
+            account = await accounts.upsert_external(ISSUER, person.name, person.name, role, address=address)
+        except AccountError as error:
+            if error.code != "name_taken":
+                raise
+            raise name_taken(person.name, ISSUER, person.name) from None
         return Identity(account.name, role, account.id, "proxy", ALL_SCOPES)

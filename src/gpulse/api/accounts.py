@@ -9,9 +9,12 @@ from msgspec import UNSET, Meta, UnsetType
 from gpulse.api.bodies import Incoming, decode
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
-from gpulse.api.me import BODY_ERRORS, SMALL_BODY
+from gpulse.api.me import BODY_ERRORS, SMALL_BODY, refuse_keys
+from gpulse.auth.identity import Identity
+from gpulse.auth.noting import actor
 from gpulse.auth.roles import Role
 from gpulse.auth.views import AccountView
+from gpulse.errors import RequestError
 
 _ACCOUNT = {"account": "The account's id."}
 Display = Annotated[str, Meta(max_length=200, description="What the person is called.")]
@@ -42,7 +45,7 @@ class AccountChange(msgspec.Struct, kw_only=True):
 
 
 class Ended(msgspec.Struct, kw_only=True):
-    """How many sessions there were."""
+    """How many sessions or keys there were."""
 
     ended: int
 
@@ -61,34 +64,32 @@ async def list_accounts(hub: Hub, query: object, path: Mapping[str, str], incomi
 async def add_account(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> AccountView:
     del query, path
     wanted = decode(incoming.body, NewAccount)
+    if wanted.password is not None or wanted.role == "admin":
+        refuse_keys(incoming.who)
     directory = hub.access.directory
-    account = await directory.accounts.add(wanted.name, wanted.role, wanted.password, wanted.display)
-    await directory.audit.note(incoming.who, incoming.address, "account.add", account.name, role=wanted.role)
+    account = await directory.accounts.add(
+        wanted.name, wanted.role, wanted.password, wanted.display, by=actor(incoming.who, incoming.address)
+    )
     return directory.accounts.view(account.id)
 
 
 async def change_account(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> AccountView:
     del query
     wanted, identity = decode(incoming.body, AccountChange), path["account"]
-    directory = hub.access.directory
-    accounts, name = directory.accounts, directory.accounts.view(identity).name
-
-    async def note(action: str, **detail: str) -> None:
-        await directory.audit.note(incoming.who, incoming.address, action, name, **detail)
-
-    if not isinstance(wanted.display, UnsetType):
-        await accounts.set_display(identity, wanted.display)
-        await note("account.display", display=wanted.display)
-    if not isinstance(wanted.role, UnsetType):
-        await accounts.set_role(identity, wanted.role)
-        await note("account.role", role=wanted.role)
     if not isinstance(wanted.password, UnsetType):
-        own = incoming.who.credential if incoming.who.account == identity else ""
-        await accounts.set_password(identity, wanted.password, keep_session=own)
-        await note("account.password")
+        refuse_keys(incoming.who)
+        _refuse_own_password(incoming.who, identity)
+    if wanted.role == "admin":
+        refuse_keys(incoming.who)
+    accounts, by = hub.access.directory.accounts, actor(incoming.who, incoming.address)
+    if not isinstance(wanted.display, UnsetType):
+        await accounts.set_display(identity, wanted.display, by=by)
+    if not isinstance(wanted.role, UnsetType):
+        await accounts.set_role(identity, wanted.role, by=by)
+    if not isinstance(wanted.password, UnsetType):
+        await accounts.set_password(identity, wanted.password, by=by)
     if not isinstance(wanted.disabled, UnsetType):
-        await (accounts.disable if wanted.disabled else accounts.enable)(identity)
-        await note("account.disable" if wanted.disabled else "account.enable")
+        await (accounts.disable if wanted.disabled else accounts.enable)(identity, by=by)
     return accounts.view(identity)
 
 
@@ -96,18 +97,30 @@ async def end_sessions(hub: Hub, query: object, path: Mapping[str, str], incomin
     del query
     directory = hub.access.directory
     account = directory.accounts.view(path["account"])
-    count = await directory.sessions.end_all(account.id)
-    await directory.audit.note(incoming.who, incoming.address, "session.end_all", account.name, sessions=count)
-    return Ended(ended=count)
+    return Ended(ended=await directory.sessions.end_all(account.id, by=actor(incoming.who, incoming.address)))
+
+
+async def revoke_keys(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> Ended:
+    del query
+    directory = hub.access.directory
+    account = directory.accounts.view(path["account"])
+    return Ended(ended=await directory.keys.revoke_all(account.id, by=actor(incoming.who, incoming.address)))
 
 
 async def make_link(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> MadeLink:
     del query
+    refuse_keys(incoming.who)
     directory = hub.access.directory
     account = directory.accounts.view(path["account"])
-    code = await directory.links.make(account.id)
-    await directory.audit.note(incoming.who, incoming.address, "link.make", account.name)
-    return MadeLink(code=code)
+    return MadeLink(code=await directory.links.make(account.id, by=actor(incoming.who, incoming.address)))
+
+
+def _refuse_own_password(who: Identity, account: str) -> None:
+    """Who sits down at another's browser must not lock them out, admin or not."""
+    if who.account == account:
+        raise RequestError(
+            409, "own_password", "this is your own account", "change your password at /api/v1/me/password"
+        )
 
 
 ENDPOINTS = (
@@ -152,6 +165,17 @@ ENDPOINTS = (
         summary="Signs an account out everywhere.",
         answer=Ended,
         handle=end_sessions,
+        may="admin",
+        method="DELETE",
+        path_parameters=_ACCOUNT,
+        errors=(400, 404, 406, 503),
+    ),
+    Endpoint(
+        path="/api/v1/accounts/{account}/keys",
+        name="revokeKeys",
+        summary="Revokes all keys of an account.",
+        answer=Ended,
+        handle=revoke_keys,
         may="admin",
         method="DELETE",
         path_parameters=_ACCOUNT,

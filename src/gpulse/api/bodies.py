@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gpulse.auth.identity import Identity
-from gpulse.errors import RequestError
+from gpulse.errors import RequestError, SignInRefused
 from gpulse.fleet.sight import Sight
 
 MOST_BYTES = 1 << 20
@@ -43,6 +43,8 @@ class Incoming:
     # Where they are, as far as that is known, and whether nobody in between can read along.
     address: str = ""
     secure: bool = False
+    # Why a proxy that vouched for them was not believed.
+    refused: SignInRefused | None = None
 
 
 async def read_body(request: Request, limit: int = MOST_BYTES, seconds: float = DEADLINE_SECONDS) -> bytes:

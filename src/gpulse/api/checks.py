@@ -4,8 +4,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from gpulse.api.bodies import Incoming
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
+from gpulse.api.queries import OfPeople
 from gpulse.api.selection import unknown_node
 from gpulse.fleet.views import NodeView
 from gpulse.transport.checks import CLOCK, GPU_COLLECTORS, LARGEST_CLOCK_DIFFERENCE, NTP, NVML, TITLES, Check
@@ -31,10 +33,10 @@ class NodeChecks(msgspec.Struct, kw_only=True):
     passed: bool
 
 
-async def get_checks(hub: Hub, query: object, path: Mapping[str, str]) -> NodeChecks:
+async def get_checks(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> NodeChecks:
     del query
     name = path["node"]
-    view = hub.fleet.node(name, detail=True)
+    view = hub.fleet.node(name, True, incoming.sight)
     if view is None:
         raise await unknown_node(hub.fleet, name)
     found = await hub.examine(name)
@@ -77,6 +79,8 @@ ENDPOINTS = (
         answer=NodeChecks,
         handle=get_checks,
         may="read",
+        query=OfPeople,
+        of_people=True,
         path_parameters={"node": "The node's name."},
         # It may take half a minute, and is kept by whoever makes it.
         cached=False,

@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from gpulse.api import page_key
 from gpulse.api.security import as_origin
 from gpulse.errors import RequestError
-
-# A form of another site cannot send it, and a script of another site is not let.
-HEADER = "x-gpulse"
 
 
 def is_own_site(headers: Mapping[str, str]) -> bool:
@@ -19,8 +17,8 @@ def is_own_site(headers: Mapping[str, str]) -> bool:
 def check_own_site(headers: Mapping[str, str], origins: frozenset[str]) -> None:
     """RequestError unless a page from here, or of a site in `origins`, asks for a change."""
     origin = headers.get("origin")
-    if origin is None or headers.get(HEADER) != "1":
-        missing = "Origin" if origin is None else "X-Gpulse: 1"
+    if origin is None or not page_key.is_from_page(headers):
+        missing = "Origin" if origin is None else "X-Gpulse"
         raise RequestError(
             403,
             "cross_site",

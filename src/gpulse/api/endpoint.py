@@ -124,7 +124,7 @@ class Endpoint:
         """Who asks, once it is sure that they may."""
         if not self.asks_who:
             return Caller(NOBODY, NOTHING)
-        caller = await access.caller(request, self.changes)
+        caller = await access.caller(request, self.changes, self.may == "anyone")
         if self.same_for_all:
             told = decode(await read_body(request, self.most_bytes), self.body)
             if self.key_in_body is not None and caller.who.name is None:
@@ -173,6 +173,7 @@ class Endpoint:
             sight=caller.sight,
             address=caller.address,
             secure=caller.secure,
+            refused=caller.refused,
         )
         content = await self.handle(hub, query, request.path_params, *((incoming,) if self.takes_incoming else ()))
         if isinstance(content, Response | Packed):

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from gpulse.api.reservation_views import AlternativeView, Refused, ReservationView
 from gpulse.api.security import HEADERS
+from gpulse.auth.secret_text import without_secrets
 from gpulse.errors import RequestError
 
 CODES = {
@@ -77,10 +78,12 @@ def error_response(
         headers.setdefault("WWW-Authenticate", "Bearer")
     if error.retry_seconds is not None:
         headers.setdefault("Retry-After", str(error.retry_seconds))
+    # People send secrets where none belongs, and what is refused is kept by proxies, shells and tickets.
+    message, detail = without_secrets(error.message), without_secrets(error.detail)
     if media.startswith("text/plain"):
-        text = error.message + (f"\n{error.detail}" if error.detail else "") + "\n"
+        text = message + (f"\n{detail}" if detail else "") + "\n"
         return Response(text, error.status, headers, "text/plain")
-    told = ErrorDetail(code=error.code, message=error.message, detail=error.detail)
+    told = ErrorDetail(code=error.code, message=message, detail=detail)
     if isinstance(error, Refused):
         told.conflicts = error.conflicts
         told.alternatives = error.alternatives

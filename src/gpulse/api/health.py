@@ -23,7 +23,6 @@ class Ready(msgspec.Struct, kw_only=True):
 
     status: Literal["ok"]
     generation: int
-    nodes: int
 
 
 async def alive(hub: Hub, query: object, path: Mapping[str, str]) -> Alive:
@@ -40,7 +39,7 @@ async def ready(hub: Hub, query: object, path: Mapping[str, str]) -> Ready:
         raise RequestError(
             503, "not_ready", f"the fleet has not been looked at for {stalled:.0f} s", "the hub's log may say why"
         )
-    return Ready(status="ok", generation=hub.fleet.generation, nodes=len(hub.fleet.names()))
+    return Ready(status="ok", generation=hub.fleet.generation)
 
 
 async def get_hub(hub: Hub, query: object, path: Mapping[str, str]) -> HubView:

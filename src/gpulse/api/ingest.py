@@ -144,7 +144,7 @@ async def post_join(hub: Hub, query: object, path: Mapping[str, str], incoming: 
     del query, path
     wanted = decode(incoming.body, JoinRequest)
     try:
-        token = await _ingest(hub).tokens.trade(incoming.admitted, wanted.node)
+        token = await _ingest(hub).tokens.trade(incoming.admitted, wanted.node, incoming.address)
     except StoreError as trouble:
         raise _no_store(trouble) from None
     return Joined(node=wanted.node, token=token)

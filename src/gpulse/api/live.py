@@ -8,21 +8,24 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from gpulse.api.access import NOTHING
+from gpulse.api import page_key
+from gpulse.api.access import NOTHING, Caller
+from gpulse.api.cross_site import is_own_site
 from gpulse.api.errors import error_response
 from gpulse.api.hub import Hub
 from gpulse.api.live_binary import BinarySource
 from gpulse.api.live_json import JsonSource
+from gpulse.api.live_places import Places
 from gpulse.api.live_stream import Listener, Source, Stream
 from gpulse.api.queries import Filtered, as_person, read_query
 from gpulse.api.rules import May, permit
+from gpulse.api.security import as_origin
 from gpulse.auth.identity import Identity
 from gpulse.errors import RequestError
 from gpulse.fleet.sight import FULL, Sight
@@ -54,9 +57,8 @@ class Live:
 
     def __init__(self, hub: Hub, most_listeners: int, most_streams: int, origins: Sequence[str]):
         self._hub = hub
-        self._most_listeners = most_listeners
-        self._most_streams = most_streams
-        self._origins = frozenset(origin.lower() for origin in origins)
+        self._places = Places(most_listeners, most_streams)
+        self._origins = frozenset(origins)
         # By what is asked for, and what is seen of people.
         self._streams: dict[tuple[LiveQuery, Sight], Stream] = {}
         self._publisher: asyncio.Task[None] | None = None
@@ -65,7 +67,7 @@ class Live:
 
     @property
     def listeners(self) -> int:
-        return sum(len(stream.listeners) for stream in self._streams.values())
+        return self._places.taken
 
     async def serve(self, websocket: WebSocket) -> None:
         """One listener, from its hello to its goodbye."""
@@ -79,16 +81,19 @@ class Live:
         except RequestError as error:
             await websocket.send_denial_response(error_response(error))
             return
-        await websocket.accept()
+        await websocket.accept(page_key.protocol(websocket.headers))
         try:
             query = as_person(read_query(LiveQuery, websocket.query_params), caller.who.name)
             sight = caller.lowered(query.sight).sight
-            stream = self._join(query, sight)
+            key = _stream_key(query, sight)
+            with self._places.take(caller.who, caller.address, None if _is_common(*key) else key):
+                stream = self._join(*key)
+                await self._watch(websocket, caller, stream, Listener(self._beside(query, sight)))
         except RequestError as error:
             code = TRY_AGAIN_LATER if error.status == 503 else POLICY_VIOLATION
             await websocket.close(code, _reason(error))
-            return
-        listener = Listener(self._beside(query, sight))
+
+    async def _watch(self, websocket: WebSocket, caller: Caller, stream: Stream, listener: Listener) -> None:
         stream.listeners.add(listener)
         if stream.generation >= 0:
             listener.offer(stream.source)
@@ -137,21 +142,8 @@ class Live:
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _join(self, query: LiveQuery, sight: Sight) -> Stream:
-        if self.listeners >= self._most_listeners:
-            message = f"the hub has its most listeners already ({self._most_listeners}); try again later"
-            raise RequestError(503, "too_many_listeners", message)
-        if query.format == "binary" and (query.q or query.me):
-            raise RequestError(400, "bad_parameter", "a binary stream takes no filter; leave q out or take format=json")
-        if query.format == "binary":
-            query, sight = _BINARY, NOTHING if sight.level == "anonymous" else FULL
-        elif sight.level == "names" and not query.q:
-            # Nodes without their processes look the same to all who see names.
-            sight = sight.lowered("names")
         key = (query, sight)
         if key not in self._streams:
-            if len(self._streams) >= self._most_streams:
-                message = f"the hub makes {self._most_streams} different streams already; try again without a filter"
-                raise RequestError(503, "too_many_streams", message)
             source: Source
             if query.format == "binary":
                 source = self._binary[sight]
@@ -169,10 +161,7 @@ class Live:
         return lambda: nameless.own(user)
 
     def _same_site(self, websocket: WebSocket) -> bool:
-        origin = websocket.headers.get("origin")
-        if origin is None or origin.lower() in self._origins:
-            return True
-        return urlsplit(origin).netloc.lower() == websocket.headers.get("host", "").lower()
+        return is_own_site(websocket.headers) or as_origin(websocket.headers.get("origin", "")) in self._origins
 
     async def _publish(self) -> None:
         while True:
@@ -182,6 +171,24 @@ class Live:
                 if stream.generation != generation and now >= stream.not_before:
                     await stream.publish(generation)
             await asyncio.sleep(_POLL_SECONDS)
+
+
+def _stream_key(query: LiveQuery, sight: Sight) -> tuple[LiveQuery, Sight]:
+    """The same for those who can watch the same stream; RequestError where there is none like this."""
+    if query.format == "binary" and (query.q or query.me):
+        raise RequestError(400, "bad_parameter", "a binary stream takes no filter; leave q out or take format=json")
+    if query.format == "binary":
+        return _BINARY, NOTHING if sight.level == "anonymous" else FULL
+    if sight.level == "names" and not query.q:
+        # Nodes without their processes look the same to all who see names.
+        sight = sight.lowered("names")
+    return query, sight
+
+
+def _is_common(query: LiveQuery, sight: Sight) -> bool:
+    """Whether it is one of the few that all can watch alike."""
+    plain = not query.q and not query.me and query.limit == LiveQuery().limit
+    return query.format == "binary" or (plain and not sight.own)
 
 
 def _sender(websocket: WebSocket) -> Callable[[str | bytes], Awaitable[None]]:

@@ -4,15 +4,16 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from gpulse.api.bodies import Incoming, decode
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
 from gpulse.auth.identity import Identity, Way
+from gpulse.auth.noting import actor
 from gpulse.auth.roles import Role
 from gpulse.auth.views import KeyView, SessionView
-from gpulse.errors import RequestError
+from gpulse.errors import RequestError, SignInRefused
 from gpulse.fleet.sight import Level
 
 # Of everything that people send about accounts.
@@ -37,9 +38,17 @@ class MeView(msgspec.Struct, kw_only=True):
     sight: Level
     # Whether there is a password to change.
     has_password: bool
+    # Whether a new one needs it: not where there is none, nor within 15 minutes after signing in by a link.
+    needs_old_password: bool
+    # Whether there may be one: not for those who sign in by single sign-on.
+    may_have_password: bool
     sign_in: list[Literal["password", "oidc"]]
     # What single sign-on is called here; null: there is none.
     sso: str | None
+    # What the page of a new session sends as X-Gpulse; told once, in the answer to the sign-in.
+    page_key: str | None = None
+    # Why somebody whom a proxy has signed in is nobody here, in words; null: there is no such reason.
+    refused: str | None = None
 
 
 class OwnKeys(msgspec.Struct, kw_only=True):
@@ -53,13 +62,18 @@ class NewKey(msgspec.Struct, kw_only=True):
 
     label: Annotated[str, Meta(min_length=1, max_length=200, description="What it is for.")]
     scopes: Annotated[list[Scope], Meta(min_length=1, max_length=4, description="What it may do at most.")]
-    expires_at: Annotated[float | None, Meta(description="When it ends: seconds since 1970; null: never.")] = None
+    expires_at: (
+        Annotated[float, Meta(description="When it ends: seconds since 1970, 400 days ahead at most; else in 90 days.")]
+        | UnsetType
+    ) = UNSET
 
 
 class MadeKey(msgspec.Struct, kw_only=True):
     """A new key; it is told only here."""
 
     key: str
+    # When it ends.
+    expires_at: float | None
 
 
 class OwnSessions(msgspec.Struct, kw_only=True):
@@ -75,6 +89,7 @@ class NewPassword(msgspec.Struct, kw_only=True):
 
     old: str
     new: str
+    revoke_keys: Annotated[bool, Meta(description="Also revoke the keys of the account.")] = False
 
 
 class Done(msgspec.Struct, kw_only=True):
@@ -86,7 +101,7 @@ class Done(msgspec.Struct, kw_only=True):
 DONE = Done(done=True)
 
 
-def me_view(hub: Hub, who: Identity) -> MeView:
+def me_view(hub: Hub, who: Identity, page_key: str | None = None) -> MeView:
     access = hub.access
     account = access.directory.accounts.by_id(who.account) if who.account is not None else None
     ways: list[Literal["password", "oidc"]] = ["password", "oidc"] if access.sso is not None else ["password"]
@@ -98,8 +113,20 @@ def me_view(hub: Hub, who: Identity) -> MeView:
         may_read=who.role is not None,
         sight=access.sight(who).level,
         has_password=account is not None and account.has_password,
+        needs_old_password=access.directory.needs_old_password(who),
+        may_have_password=account is not None and account.issuer is None,
         sign_in=ways,
         sso=access.sso.settings.label if access.sso is not None else None,
+        page_key=page_key,
+    )
+
+
+def _wrong_old(name: str) -> SignInRefused:
+    return SignInRefused(
+        401,
+        "wrong_password",
+        "the old password is wrong",
+        f"for 15 minutes after signing in by a link it is not asked for: gpulse user link {name} makes one",
     )
 
 
@@ -118,7 +145,10 @@ def refuse_keys(who: Identity) -> None:
 
 async def get_me(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> MeView:
     del query, path
-    return me_view(hub, incoming.who)
+    told, refused = me_view(hub, incoming.who), incoming.refused
+    if refused is not None:
+        told.refused = f"{refused.message}; {refused.detail}"
+    return told
 
 
 async def list_keys(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> OwnKeys:
@@ -131,19 +161,18 @@ async def make_key(hub: Hub, query: object, path: Mapping[str, str], incoming: I
     refuse_keys(incoming.who)
     wanted = decode(incoming.body, NewKey)
     directory, account = hub.access.directory, own_account(incoming.who)
-    text = await directory.keys.create(account, wanted.label, wanted.scopes, wanted.expires_at)
-    scopes: list[str] = list(wanted.scopes)
-    await directory.audit.note(
-        incoming.who, incoming.address, "key.make", text.split("_")[1], label=wanted.label, scopes=scopes
+    expires_at = None if isinstance(wanted.expires_at, UnsetType) else wanted.expires_at
+    made = await directory.keys.create(
+        account, wanted.label, wanted.scopes, expires_at, by=actor(incoming.who, incoming.address)
     )
-    return MadeKey(key=text)
+    until = next((one.expires_at for one in directory.keys.list(account) if one.id == made.split("_")[1]), None)
+    return MadeKey(key=made, expires_at=until)
 
 
 async def revoke_key(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> Done:
     del query
-    directory = hub.access.directory
-    key = await directory.keys.revoke(path["key"], own_account(incoming.who))
-    await directory.audit.note(incoming.who, incoming.address, "key.revoke", key.id, label=key.label)
+    keys, by = hub.access.directory.keys, actor(incoming.who, incoming.address)
+    await keys.revoke(path["key"], own_account(incoming.who), by=by)
     return DONE
 
 
@@ -155,12 +184,11 @@ async def list_sessions(hub: Hub, query: object, path: Mapping[str, str], incomi
 
 async def end_session(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> Done:
     del query
-    directory = hub.access.directory
-    if not await directory.sessions.end(path["session"], own_account(incoming.who)):
+    sessions, by = hub.access.directory.sessions, actor(incoming.who, incoming.address)
+    if not await sessions.end(path["session"], own_account(incoming.who), by=by):
         raise RequestError(
             404, "unknown_session", f"there is no session {path['session']!r:.40}", "list those there are"
         )
-    await directory.audit.note(incoming.who, incoming.address, "session.end", path["session"])
     return DONE
 
 
@@ -170,14 +198,19 @@ async def set_password(hub: Hub, query: object, path: Mapping[str, str], incomin
     wanted = decode(incoming.body, NewPassword)
     access, account = hub.access, own_account(incoming.who)
     known = access.directory.accounts.by_id(account)
-    if known is not None and known.has_password:
+    if known is not None and access.directory.needs_old_password(incoming.who):
         # Who sits down at another's browser must not lock them out.
         access.attempts.begin(known.name, incoming.address)
-        await access.directory.accounts.check_password(known.name, wanted.old)
+        try:
+            await access.directory.accounts.check_password(known.name, wanted.old)
+        except SignInRefused as refused:
+            raise _wrong_old(known.name) if refused.code == "wrong_password" else refused from None
         access.attempts.succeeded(known.name, incoming.address)
     kept = incoming.who.credential if incoming.who.way == "session" else ""
-    await access.directory.accounts.set_password(account, wanted.new, keep_session=kept)
-    await access.directory.audit.note(incoming.who, incoming.address, "account.password", incoming.who.name or "")
+    by = actor(incoming.who, incoming.address)
+    await access.directory.accounts.set_password(
+        account, wanted.new, keep_session=kept, revoke_keys=wanted.revoke_keys, by=by
+    )
     return DONE
 
 

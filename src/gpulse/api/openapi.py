@@ -37,7 +37,7 @@ def document(endpoints: Sequence[Endpoint], title: str) -> dict[str, Any]:
                     for status in (400, 401, 403, 421, 422, 426)
                 },
             },
-            "security": [{"key": []}, {"session": []}, {}],
+            "security": [{"key": []}, {"session": [], "page_key": []}, {}],
             "x-may": LIVE_MAY,
         }
     }
@@ -60,7 +60,13 @@ def document(endpoints: Sequence[Endpoint], title: str) -> dict[str, Any]:
                     "type": "apiKey",
                     "in": "cookie",
                     "name": "gpulse_HUB",
-                    "description": "A signed-in browser.",
+                    "description": "A signed-in browser, together with the key of its page.",
+                },
+                "page_key": {
+                    "type": "apiKey",
+                    "in": "header",
+                    "name": "X-Gpulse",
+                    "description": "`page_key` of the answer to the sign-in; with a WebSocket a protocol, docs/api.md.",
                 },
             },
         },
@@ -103,7 +109,11 @@ def _operation(endpoint: Endpoint, of_type: dict[int, dict[str, Any]], error_sch
     if endpoint.token:
         operation["security"] = [{"token": []}]
     elif endpoint.may != "anyone":
-        operation["security"] = [{"key": []}, {"session": []}, *([{}] if endpoint.may == "read" else [])]
+        operation["security"] = [
+            {"key": []},
+            {"session": [], "page_key": []},
+            *([{}] if endpoint.may == "read" else []),
+        ]
     # For people and tests: who may, beside with what.
     operation["x-may"] = endpoint.may
     return operation

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection
 
-from gpulse.auth import changing
+from gpulse.auth import changing, connecting
 from gpulse.auth.account_names import checked, folded
 from gpulse.auth.known import Known, Rows
+from gpulse.auth.noting import THE_HUB, Actor
 from gpulse.auth.passwords import Passwords
+from gpulse.auth.proxy import ISSUER
 from gpulse.auth.roles import Role, role_of
 from gpulse.auth.secret_text import quoted
 from gpulse.auth.sessions import Sessions
@@ -20,6 +22,8 @@ from gpulse.store import accounts as table
 from gpulse.store.accounts import Account
 
 _LONGEST_SUBJECT = 255
+# A proxy signs in with every request: when it last did is kept to the hour.
+_SEEN_SECONDS = 3600.0
 
 
 class Accounts:
@@ -55,35 +59,51 @@ class Accounts:
         there = self._there(account)
         return next(one for one in self.list() if one.id == there.id)
 
-    async def add(self, name: str, role: Role, password: str | None = None, display: str = "") -> Account:
+    async def add(
+        self, name: str, role: Role, password: str | None = None, display: str = "", *, by: Actor = THE_HUB
+    ) -> Account:
         """AccountError where the name is taken, also by one that differs by case alone, or the password is none."""
         wanted, good = role_of(role), checked(name)
         encoded = None if password is None else await self._passwords.hash(password, good)
         return await self._known.write(
-            lambda one: changing.add(one, good, wanted, self._clock(), display=display, password=encoded)
+            lambda one: changing.add(one, good, wanted, self._clock(), display=display, password=encoded, by=by)
         )
 
-    async def set_role(self, account: str, role: Role) -> Account:
+    async def set_role(self, account: str, role: Role, *, by: Actor = THE_HUB) -> Account:
         wanted = role_of(role)
-        return await self._known.write(lambda one: changing.set_role(one, account, wanted))
+        return await self._known.write(lambda one: changing.set_role(one, account, wanted, self._clock(), by))
 
-    async def set_display(self, account: str, display: str) -> Account:
-        return await self._known.write(lambda one: changing.set_display(one, account, display))
+    async def set_display(self, account: str, display: str, *, by: Actor = THE_HUB) -> Account:
+        return await self._known.write(lambda one: changing.set_display(one, account, display, self._clock(), by))
 
-    async def disable(self, account: str) -> Account:
+    async def disable(self, account: str, *, by: Actor = THE_HUB) -> Account:
         """Ends its sessions, keys and links at once, for good."""
-        return await self._known.write(lambda one: changing.disable(one, account, self._clock()))
+        return await self._known.write(lambda one: changing.disable(one, account, self._clock(), by))
 
-    async def enable(self, account: str) -> Account:
-        return await self._known.write(lambda one: changing.enable(one, account))
+    async def disable_all(self, accounts: Sequence[str], *, by: Actor = THE_HUB) -> None:
+        """All of them, or none where one of them may not be."""
+        await self._known.write(lambda one: changing.disable_all(one, accounts, self._clock(), by))
 
-    async def set_password(self, account: str, password: str, keep_session: str = "") -> Account:
-        """Ends its links and its sessions, but for one: whoever knew the old password is out."""
+    async def enable(self, account: str, *, by: Actor = THE_HUB) -> Account:
+        return await self._known.write(lambda one: changing.enable(one, account, self._clock(), by))
+
+    async def set_password(
+        self,
+        account: str,
+        password: str,
+        keep_session: str = "",
+        *,
+        revoke_keys: bool = False,
+        by: Actor = THE_HUB,
+    ) -> Account:
+        """Ends its links and its sessions, but for one, and its keys if asked: whoever knew the old password is out."""
         there = self._there(account)
         changing.refuse_external(there)
         encoded = await self._passwords.hash(password, there.name)
         return await self._known.write(
-            lambda one: changing.set_password(one, account, encoded, keep_session, self._clock())
+            lambda one: changing.set_password(
+                one, account, encoded, self._clock(), by, keep_session=keep_session, revoke_keys=revoke_keys
+            )
         )
 
     async def check_password(self, name: str, password: str) -> Account:
@@ -105,7 +125,9 @@ class Accounts:
             raise changing.disabled(account)
         return account
 
-    async def upsert_external(self, issuer: str, subject: str, name: str, role: Role, display: str = "") -> Account:
+    async def upsert_external(
+        self, issuer: str, subject: str, name: str, role: Role, display: str = "", *, address: str = ""
+    ) -> Account:
         """The account of somebody whom another vouches for, made where there is none.
 
         It keeps the name it was made with: who can change what they are called elsewhere must not become another
@@ -119,30 +141,37 @@ class Accounts:
         known = self.by_subject(issuer, subject)
         if known is not None and not known.live:
             raise changing.disabled(known)
-        if known is not None and (known.role, known.display) == (wanted, display):
+        noted = known is not None and self._clock() - (known.signed_in_at or 0.0) < _SEEN_SECONDS
+        if known is not None and noted and (known.role, known.display) == (wanted, display):
             return known
 
         def work(connection: Connection) -> tuple[Account, Rows]:
+            now, by = self._clock(), Actor(name, "proxy" if issuer == ISSUER else "oidc", address)
             there = table.by_subject(connection, issuer, subject)
             if there is None:
-                return changing.add(
-                    connection, name, wanted, self._clock(), display=display, external=(issuer, subject)
-                )
+                external = (issuer, subject)
+                there, _ = changing.add(connection, name, wanted, now, display=display, external=external, by=by)
             if not there.live:
                 raise changing.disabled(there)
-            changing.set_role(connection, there.id, wanted, told_elsewhere=True)
-            return changing.set_display(connection, there.id, display)
+            by = by._replace(name=there.name)
+            changing.set_role(connection, there.id, wanted, now, by, told_elsewhere=True)
+            changing.set_display(connection, there.id, display, now, by)
+            return changing.mark_sign_in(connection, there.id, now)
 
         return await self._known.write(work)
 
-    async def operator(self, name: str) -> Account:
+    async def connect(self, account: str, issuer: str, subject: str, *, by: Actor = THE_HUB) -> Account:
+        """It signs in by another from now on, and has no password here any more."""
+        return await self._known.write(lambda one: connecting.connect(one, account, issuer, subject, self._clock(), by))
+
+    async def operator(self, name: str, *, by: Actor = THE_HUB) -> Account:
         """The account of the person who runs the hub; where there is none it is made, as an admin."""
 
         def work(connection: Connection) -> tuple[Account, Rows]:
             there = table.by_folded(connection, folded(checked(name)))
             if there is not None:
                 return there, Rows([there])
-            return changing.add(connection, name, "admin", self._clock())
+            return changing.add(connection, name, "admin", self._clock(), by=by)
 
         return await self._known.write(work)
 

@@ -14,12 +14,15 @@ _FREE = 5
 # Behind one proxy, and on the hub's own machine, everybody has one address.
 _FREE_BY_ADDRESS = 20
 _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS = 5.0, 900.0
+# Who shares an address with somebody who guesses waits no longer than this, and a failure of it is gone after as long.
+_LONGEST_BY_ADDRESS_SECONDS = 60.0
 _FORGOTTEN_SECONDS = 3600.0
 _MOST = 10_000
+_THIS_MACHINE = "this machine"
 
 
 class _Count(NamedTuple):
-    failures: int
+    failures: float
     last: float
 
 
@@ -31,13 +34,13 @@ class Attempts:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, most: int = _MOST) -> None:
         self._clock = clock
-        self._names = _Counts(_FREE, most)
-        self._addresses = _Counts(_FREE_BY_ADDRESS, most)
+        self._names = _Counts(_FREE, most, _LONGEST_WAIT_SECONDS)
+        self._addresses = _Counts(_FREE_BY_ADDRESS, most, _LONGEST_BY_ADDRESS_SECONDS, _LONGEST_BY_ADDRESS_SECONDS)
 
     def begin(self, name: str, address: str) -> None:
         """SignInRefused with the time to wait, whatever the password. Without a name, only the address counts."""
         now = self._clock()
-        who, where = folded(name[:1000]), _place(address)
+        who, where = folded(name[:1000]), place(address)
         wait = max(self._names.wait(who, now) if who else 0.0, self._addresses.wait(where, now))
         if wait > 0:
             seconds = math.ceil(wait)
@@ -55,30 +58,36 @@ class Attempts:
     def succeeded(self, name: str, address: str) -> None:
         """Clears the account, not the address: who owns one account cannot guess at others for ever."""
         self._names.clear(folded(name[:1000]))
-        self._addresses.take_back(_place(address))
+        self._addresses.take_back(place(address))
 
 
 class _Counts:
-    """Failures by what they are counted for, the one that failed last at the end."""
+    """Failures by what they are counted for, the one that failed last at the end.
 
-    def __init__(self, free: int, most: int) -> None:
+    One of them is forgotten after each `decay` seconds, and all of them after an hour without a further one.
+    """
+
+    def __init__(self, free: int, most: int, longest: float, decay: float = math.inf) -> None:
         self._free = free
         self._most = most
+        self._longest = longest
+        self._decay = decay
         self._counts: OrderedDict[str, _Count] = OrderedDict()
 
     def wait(self, what: str, now: float) -> float:
         count = self._counts.get(what)
-        if count is None or count.failures < self._free:
+        # One that is half forgotten still counts.
+        if count is None or math.ceil(count.failures) < self._free or now - count.last >= _FORGOTTEN_SECONDS:
             return 0.0
-        if now - count.last >= _FORGOTTEN_SECONDS:
-            return 0.0
-        doubled = min(count.failures - self._free, 20)
-        return count.last + min(_FIRST_WAIT_SECONDS * 2.0**doubled, _LONGEST_WAIT_SECONDS) - now
+        doubled = min(max(0.0, count.failures - self._free), 20.0)
+        return count.last + min(_FIRST_WAIT_SECONDS * math.exp2(doubled), self._longest) - now
 
     def add(self, what: str, now: float) -> None:
         count = self._counts.pop(what, None)
-        old = 0 if count is None or now - count.last >= _FORGOTTEN_SECONDS else count.failures
-        self._counts[what] = _Count(old + 1, now)
+        left = 0.0
+        if count is not None and now - count.last < _FORGOTTEN_SECONDS:
+            left = max(0.0, count.failures - (now - count.last) / self._decay)
+        self._counts[what] = _Count(left + 1, now)
         while len(self._counts) > self._most:
             self._counts.popitem(last=False)
 
@@ -88,17 +97,17 @@ class _Counts:
     def take_back(self, what: str) -> None:
         count = self._counts.get(what)
         if count is not None:
-            self._counts[what] = count._replace(failures=max(0, count.failures - 1))
+            self._counts[what] = count._replace(failures=max(0.0, count.failures - 1))
 
 
-def _place(address: str) -> str:
-    """Of IPv6 the network: whoever has one has all its addresses."""
+def place(address: str) -> str:
+    """Whoever has one address of an IPv6 network has all of them, and everybody on this machine all of 127.0.0.0/8."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address[:100]
     if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.ip_network((int(found) >> 64 << 64, 64)))
-    return str(found)
+        if found.ipv4_mapped is None:
+            return _THIS_MACHINE if found.is_loopback else str(ipaddress.ip_network((int(found) >> 64 << 64, 64)))
+        found = found.ipv4_mapped
+    return _THIS_MACHINE if found.is_loopback else str(found)

@@ -1,11 +1,13 @@
-"""Accounts made and changed: what happens in the database, in one transaction each."""
+"""Accounts made and changed: what happens in the database, in one transaction each, with its entry in the audit log."""
 
 import secrets
+from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
 from gpulse.auth.account_names import checked, folded
 from gpulse.auth.known import Rows
+from gpulse.auth.noting import THE_HUB, Actor, note
 from gpulse.auth.roles import Role
 from gpulse.auth.secret_text import quoted
 from gpulse.errors import AccountError, SignInRefused
@@ -25,6 +27,7 @@ def add(
     display: str = "",
     password: str | None = None,
     external: tuple[str, str] | None = None,
+    by: Actor = THE_HUB,
 ) -> tuple[Account, Rows]:
     """`password` is its hash, `external` an issuer and what the account is called there."""
     name = checked(name)
@@ -50,11 +53,13 @@ def add(
         revision=next_revision(connection),
     )
     accounts.add(connection, account, password)
+    told = {} if issuer is None else {"issuer": issuer}
+    note(connection, now, by, "account.add", name, role=role, **told)
     return account, Rows([account])
 
 
 def set_role(
-    connection: Connection, identity: str, role: Role, *, told_elsewhere: bool = False
+    connection: Connection, identity: str, role: Role, now: float, by: Actor, *, told_elsewhere: bool = False
 ) -> tuple[Account, Rows]:
     """`told_elsewhere`: by whom the account signs in with, whose word counts also for the last admin."""
     account = found(connection, identity)
@@ -62,30 +67,47 @@ def set_role(
         return account, Rows()
     if not told_elsewhere:
         _keep_an_admin(connection, account)
+    note(connection, now, by, "account.role", account.name, role_before=account.role, role=role)
     account = accounts.change(connection, identity, next_revision(connection), role=role)
     return account, Rows([account])
 
 
-def set_display(connection: Connection, identity: str, display: str) -> tuple[Account, Rows]:
+def set_display(connection: Connection, identity: str, display: str, now: float, by: Actor) -> tuple[Account, Rows]:
     account = found(connection, identity)
+    if account.display == shown(display):
+        return account, Rows()
+    note(connection, now, by, "account.display", account.name, display=shown(display))
     account = accounts.change(connection, identity, next_revision(connection), display=shown(display))
     return account, Rows([account])
 
 
+def mark_sign_in(connection: Connection, identity: str, now: float) -> tuple[Account, Rows]:
+    """Of who signs in elsewhere, and has no session here that would tell."""
+    account = accounts.change(connection, identity, next_revision(connection), signed_in_at=now)
+    return account, Rows([account])
+
+
 def set_password(
-    connection: Connection, identity: str, password: str, keep_session: str, now: float
+    connection: Connection, identity: str, password: str, now: float, by: Actor, *, keep_session: str, revoke_keys: bool
 ) -> tuple[Account, Rows]:
-    """Whoever was signed in with the old one is no longer, but for one session."""
+    """Whoever was signed in with the old one is no longer, but for one session; keys stay unless they are to go too."""
     account = found(connection, identity)
     refuse_external(account)
     revision = next_revision(connection)
     account = accounts.change(connection, identity, revision, password=password)
     others = [row for row in sessions.standing(connection, identity) if row.id != keep_session]
     links.remove_of(connection, identity)
-    return account, Rows([account], sessions.end(connection, others, now, revision))
+    gone = keys.standing(connection, identity) if revoke_keys else []
+    told = {"keys": sum(row.live(now) for row in gone)} if revoke_keys else {}
+    note(connection, now, by, "account.password", account.name, **told)
+    return account, Rows(
+        [account],
+        sessions.end(connection, others, now, revision),
+        keys.end(connection, gone, now, revision),
+    )
 
 
-def disable(connection: Connection, identity: str, now: float) -> tuple[Account, Rows]:
+def disable(connection: Connection, identity: str, now: float, by: Actor) -> tuple[Account, Rows]:
     """With all that signs it in; nothing of that comes back when it is enabled again."""
     account = found(connection, identity)
     if not account.live:
@@ -93,6 +115,7 @@ def disable(connection: Connection, identity: str, now: float) -> tuple[Account,
     _keep_an_admin(connection, account)
     revision = next_revision(connection)
     account = accounts.change(connection, identity, revision, disabled_at=now)
+    note(connection, now, by, "account.disable", account.name)
     links.remove_of(connection, identity)
     return account, Rows(
         [account],
@@ -101,11 +124,22 @@ def disable(connection: Connection, identity: str, now: float) -> tuple[Account,
     )
 
 
-def enable(connection: Connection, identity: str) -> tuple[Account, Rows]:
+def disable_all(connection: Connection, identities: Sequence[str], now: float, by: Actor) -> tuple[None, Rows]:
+    """All of them, or none where one of them may not be."""
+    rows = [disable(connection, identity, now, by)[1] for identity in identities]
+    return None, Rows(
+        [account for one in rows for account in one.accounts],
+        [session for one in rows for session in one.sessions],
+        [key for one in rows for key in one.keys],
+    )
+
+
+def enable(connection: Connection, identity: str, now: float, by: Actor) -> tuple[Account, Rows]:
     account = found(connection, identity)
     if account.live:
         return account, Rows()
     account = accounts.change(connection, identity, next_revision(connection), disabled_at=None)
+    note(connection, now, by, "account.enable", account.name)
     return account, Rows([account])
 
 

@@ -13,6 +13,7 @@ from gpulse.auth.keys import Keys
 from gpulse.auth.known import Known, Rows
 from gpulse.auth.links import Links
 from gpulse.auth.passwords import Passwords
+from gpulse.auth.refused_links import RefusedLinks
 from gpulse.auth.roles import role_of
 from gpulse.auth.sessions import SEEN_SECONDS, Sessions
 from gpulse.errors import StoreError
@@ -51,6 +52,7 @@ class Directory:
         self.links = Links(self._known, clock)
         self.feeds = Feeds(self._known, clock)
         self.audit = Audit(self._known, clock)
+        self.refused_links = RefusedLinks(self.audit, clock)
 
     def identity_of(self, account: str, way: Way) -> Identity | None:
         """For whom something else vouches; None where the account is disabled or there is none."""
@@ -67,6 +69,12 @@ class Directory:
             return self.keys.current(identity.credential)
         return self.identity_of(identity.account or "", identity.way)
 
+    def needs_old_password(self, who: Identity) -> bool:
+        """For a new one: not where there is none, nor just after a link, which one gets who has forgotten it."""
+        account = self._known.live(who.account or "")
+        by_link = who.way == "session" and self.sessions.came_by_link(who.credential)
+        return account is not None and account.has_password and not by_link
+
     async def refresh(self) -> str:
         """Reads what other processes wrote; what the database could not do, in words."""
         trouble = ""
@@ -76,12 +84,13 @@ class Directory:
             trouble = f"{error}; accounts are as they were last read"
         now = self._clock()
         try:
+            await self.refused_links.settle()
             if now - self._noted_at >= SEEN_SECONDS:
                 await self.note_uses()
             if now - self._tidied_at >= _TIDY_SECONDS:
                 await self._tidy(now)
         except StoreError as error:
-            trouble = trouble or f"{error}; until then it is not kept who was seen when"
+            trouble = trouble or f"{error}; until then it is not kept who was seen when, nor which links were refused"
         return trouble
 
     async def note_uses(self) -> None:

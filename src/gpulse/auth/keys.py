@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from gpulse.auth import changing, secret_text
 from gpulse.auth.identity import ALL_SCOPES, SCOPES, Identity
 from gpulse.auth.known import Known, Rows
+from gpulse.auth.noting import THE_HUB, Actor, note
 from gpulse.auth.roles import role_of
 from gpulse.auth.views import KeyState, KeyView
 from gpulse.errors import AccountError, SignInRefused
@@ -17,6 +18,11 @@ from gpulse.store.hub import next_revision
 from gpulse.store.keys import KeyRow
 
 PREFIX = "gpk"
+_DAY = 86400.0
+# How long a key lasts where nobody says, and at most.
+USUAL_SECONDS, LONGEST_SECONDS = 90 * _DAY, 400 * _DAY
+# Keys of who signs in elsewhere rest when they have not done so for this long.
+REST_SECONDS = 90 * _DAY
 # When one was last used is kept to the minute.
 _USED_SECONDS = 60.0
 _MOST = 100
@@ -36,11 +42,18 @@ class Keys:
         # The command line's own keys, by id: they end with this process.
         self._local: dict[str, KeyRow] = {}
 
-    async def create(self, account: str, label: str, scopes: Collection[str], expires_at: float | None = None) -> str:
-        """The key's text, which is nowhere else; AccountError where it cannot be."""
+    async def create(
+        self,
+        account: str,
+        label: str,
+        scopes: Collection[str],
+        expires_at: float | None = None,
+        *,
+        by: Actor = THE_HUB,
+    ) -> str:
+        """The key's text, which is nowhere else; AccountError where it cannot be. Every key ends."""
         name, wanted = _label(label), _scopes(scopes)
-        if expires_at is not None and not self._clock() < expires_at < float("inf"):
-            raise AccountError(400, "bad_expiry", "the key would be at its end already", "give a time that is to come")
+        ends = self._end(expires_at)
         text, parts = secret_text.make(PREFIX)
 
         def work(connection: Connection) -> tuple[None, Rows]:
@@ -48,8 +61,9 @@ class Keys:
             now = self._clock()
             if sum(row.live(now) for row in table.standing(connection, account)) >= _MOST:
                 raise AccountError(409, "too_many_keys", f"there are {_MOST} keys already", "revoke one first")
-            row = _row(parts, account, name, wanted, now, expires_at, next_revision(connection))
+            row = _row(parts, account, name, wanted, now, ends, next_revision(connection))
             table.add(connection, row)
+            note(connection, now, by, "key.make", row.id, label=name, scopes=wanted.split(","), expires_at=ends)
             return None, Rows(keys=[row])
 
         await self._known.write(work)
@@ -84,7 +98,7 @@ class Keys:
         row = self._known.keys.get(key) or self._local.get(key)
         return None if row is None or self._against(row) is not None else self._identity(row)
 
-    async def revoke(self, key: str, account: str | None = None) -> KeyView:
+    async def revoke(self, key: str, account: str | None = None, *, by: Actor = THE_HUB) -> KeyView:
         """AccountError where there is no such live key, of that account where one is given."""
 
         def work(connection: Connection) -> tuple[KeyRow, Rows]:
@@ -93,24 +107,63 @@ class Keys:
                 raise AccountError(
                     404, "key_unknown", f"there is no key {secret_text.quoted(key)}", "list those there are"
                 )
-            rows = table.end(connection, [row], self._clock(), next_revision(connection))
+            now = self._clock()
+            note(connection, now, by, "key.revoke", row.id, label=row.label)
+            rows = table.end(connection, [row], now, next_revision(connection))
             return rows[0], Rows(keys=rows)
 
         return _view(await self._known.write(work), self._clock())
+
+    async def revoke_all(self, account: str, *, by: Actor = THE_HUB) -> int:
+        """How many of the account were live."""
+
+        def work(connection: Connection) -> tuple[int, Rows]:
+            name, now = changing.found(connection, account).name, self._clock()
+            rows = table.standing(connection, account)
+            count = sum(row.live(now) for row in rows)
+            note(connection, now, by, "key.revoke_all", name, keys=count)
+            return count, Rows(keys=table.end(connection, rows, now, next_revision(connection)))
+
+        return await self._known.write(work)
 
     def list(self, account: str) -> Sequence[KeyView]:
         """The newest first, with those that have come to their end lately."""
         rows = [row for row in self._known.keys.values() if row.account == account]
         return [_view(row, self._clock()) for row in sorted(rows, key=lambda row: -row.created_at)]
 
+    def _end(self, wanted: float | None) -> float:
+        now = self._clock()
+        if wanted is None:
+            return now + USUAL_SECONDS
+        if not now < wanted < float("inf"):
+            raise AccountError(400, "bad_expiry", "the key would be at its end already", "give a time that is to come")
+        # People choose "400 days from now" a moment before it is checked, by another clock.
+        if wanted > now + LONGEST_SECONDS + _DAY:
+            raise AccountError(
+                400,
+                "bad_expiry",
+                f"a key lasts {LONGEST_SECONDS / _DAY:.0f} days at most",
+                "make another one before it ends",
+            )
+        return wanted
+
     def _against(self, row: KeyRow) -> SignInRefused | None:
         if row.expired(self._clock()):
             return SignInRefused(401, "key_expired", f"the key {row.id} is at its end", "make another one")
         if row.ended_at is not None:
             return SignInRefused(401, "key_revoked", f"the key {row.id} was revoked", "make another one")
-        if self._known.live(row.account) is None:
+        account = self._known.live(row.account)
+        if account is None:
             return SignInRefused(
                 401, "account_disabled", f"the account of the key {row.id} is disabled", "ask an admin of this hub"
+            )
+        # Nobody tells the hub of those who have left: their keys must not go on for long.
+        if account.issuer is not None and self._clock() - (account.signed_in_at or row.created_at) > REST_SECONDS:
+            return SignInRefused(
+                401,
+                "key_rests",
+                f"the key {row.id} rests: {account.name} has not signed in for {REST_SECONDS / _DAY:.0f} days",
+                f"it works again once {account.name} has signed in",
             )
         return None
 

@@ -66,6 +66,9 @@ class Known:
         for account in rows.accounts:
             known = self.accounts.get(account.id)
             if known is None or known.revision < account.revision:
+                if known is not None and known.issuer is not None and known.subject is not None:
+                    # Who was connected to somebody else meanwhile is no longer that one.
+                    self.subjects.pop((known.issuer, known.subject), None)
                 self.accounts[account.id] = account
                 self.names[account.folded] = account.id
                 if account.issuer is not None and account.subject is not None:

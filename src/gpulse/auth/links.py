@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 
 from gpulse.auth import changing, secret_text
 from gpulse.auth.known import Known, Rows
+from gpulse.auth.noting import THE_HUB, Actor, note
 from gpulse.errors import SignInRefused
 from gpulse.store import links as table
 from gpulse.store.accounts import Account
@@ -23,34 +24,41 @@ class Links:
         self._known = known
         self._clock = clock
 
-    async def make(self, account: str, seconds: float = 3600.0) -> str:
+    async def make(self, account: str, seconds: float = 3600.0, *, by: Actor = THE_HUB) -> str:
         """The code for the link, which is nowhere else."""
         text, parts = secret_text.make(_PREFIX)
 
         def work(connection: Connection) -> tuple[None, Rows]:
-            changing.live(connection, account)
-            table.remove_expired(connection, self._clock())
-            table.add(connection, LinkRow(parts.id, account, parts.digest, self._clock() + seconds))
+            name, now = changing.live(connection, account).name, self._clock()
+            table.remove_expired(connection, now)
+            table.add(connection, LinkRow(parts.id, account, parts.digest, now + seconds))
+            note(connection, now, by, "link.make", name, seconds=seconds)
             return None, Rows()
 
         await self._known.write(work)
         return text
 
     async def redeem(self, code: str) -> Account:
-        """Whose link it was; it is none any more. SignInRefused where it was none."""
+        """Whose link it was; it is none any more. The session that begins is noted. SignInRefused where it was none."""
         parts = secret_text.read(code)
         if parts is None or parts.prefix != _PREFIX:
             raise _refusal()
 
-        def work(connection: Connection) -> tuple[Account, Rows]:
+        def found(connection: Connection) -> LinkRow:
             row = table.by_id(connection, parts.id)
             same = hmac.compare_digest(secret_text.NO_DIGEST if row is None else row.digest, parts.digest)
             if row is None or not same or row.expires_at <= self._clock():
                 raise _refusal()
+            return row
+
+        def work(connection: Connection) -> tuple[Account, Rows]:
+            row = found(connection)
             account = changing.live(connection, row.account)
             table.remove(connection, row.id)
             return account, Rows([account])
 
+        # Anybody may come with codes, and as often as they like: what is none makes nobody wait for the disk.
+        await self._known.read(found)
         return await self._known.write(work)
 
 

@@ -1,4 +1,7 @@
-"""The command line's own key: a file in the data folder that only its owner can read, made anew at each start."""
+"""The command line's own key: a file in the data folder that only its owner can read, made anew at each start.
+
+Each hub has one with its port: of two on one folder neither takes the other's.
+"""
 
 import os
 import secrets
@@ -14,14 +17,14 @@ if TYPE_CHECKING:
     # Commands that only ask a hub load no database.
     from gpulse.auth.keys import Keys
 
-FILE = "cli-key"
+_FILE = "cli-key-"
 _PORTS = {"http": 80, "https": 443}
 
 
 @contextmanager
 def kept(folder: Path, keys: "Keys", account: str, url: str) -> Iterator[None]:
     """While the block runs, commands of the folder's owner are the account's. `url` is where the hub listens."""
-    path, text = folder / FILE, f"{keys.create_local(account)}\n{url}\n"
+    path, text = place(folder, url), f"{keys.create_local(account)}\n{url}\n"
     try:
         _write(path, text)
     except OSError as error:
@@ -32,7 +35,7 @@ def kept(folder: Path, keys: "Keys", account: str, url: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # Another hub may have been started on the same folder.
+        # Another hub may have been started on the same folder, at the same port of another address.
         if _text(path) == text:
             path.unlink(missing_ok=True)
 
@@ -42,19 +45,33 @@ def read(folder: Path, url: str) -> str | None:
 
     By the port: whatever else listens on this machine, perhaps somebody else's, must not be shown it.
     """
-    found = _lines(folder)
+    found = _lines(place(folder, url))
     return found[0] if found is not None and _port(found[1]) == _port(url) else None
 
 
 def address(folder: Path) -> str | None:
-    """Where the hub that runs on this folder listens; None where none does."""
-    found = _lines(folder)
-    return None if found is None else found[1]
+    """Where the hub that runs on this folder listens, of several the one started last; None where none does."""
+    started = sorted((made, path) for path in folder.glob(f"{_FILE}*") if (made := _made_at(path)) is not None)
+    found = [lines[1] for _, path in reversed(started) if (lines := _lines(path)) is not None]
+    return found[0] if found else None
 
 
-def _lines(folder: Path) -> tuple[str, str] | None:
-    lines = (_text(folder / FILE) or "").splitlines()
+def place(folder: Path, url: str) -> Path:
+    """The file of the hub that listens at an address."""
+    return folder / f"{_FILE}{_port(url)}"
+
+
+def _lines(path: Path) -> tuple[str, str] | None:
+    lines = (_text(path) or "").splitlines()
     return (lines[0], lines[1]) if len(lines) == 2 else None
+
+
+def _made_at(path: Path) -> float | None:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        # Its hub has ended this moment.
+        return None
 
 
 def _port(url: str) -> int | None:

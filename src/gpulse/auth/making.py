@@ -1,10 +1,11 @@
-"""Tokens made: what happens in the database, in one transaction each."""
+"""Tokens made: what happens in the database, in one transaction each, with its entries in the audit log."""
 
 from collections.abc import Collection
 
 from sqlalchemy import Connection
 
 from gpulse.auth import token_text
+from gpulse.auth.noting import Actor, Entry, note, note_all
 from gpulse.errors import TokenError
 from gpulse.store import tokens as table
 from gpulse.store.tokens import JOIN, NODE, REPLACED, TokenRow
@@ -42,7 +43,7 @@ def new_token(
 
 
 def create_nodes(
-    connection: Connection, names: Collection[str], expires_at: float | None, replace: bool, now: float
+    connection: Connection, names: Collection[str], expires_at: float | None, replace: bool, now: float, by: Actor
 ) -> tuple[dict[str, str], list[TokenRow]]:
     """A token for each, or for none of them; with the rows that changed."""
     revision = table.next_revision(connection)
@@ -56,15 +57,21 @@ def create_nodes(
         texts[name], row = new_token(NODE, name, now, revision, expires_at=expires_at)
         made.append(row)
     table.add(connection, made)
+    note_all(
+        connection,
+        now,
+        [Entry(by, "token.make", row.nodes, {"id": row.id, "replaced": row.nodes in standing}) for row in made],
+    )
     return texts, rows + made
 
 
 def create_join(
-    connection: Connection, typed: str, names: Collection[str], expires_at: float, replace: bool, now: float
+    connection: Connection, typed: str, names: Collection[str], expires_at: float, replace: bool, now: float, by: Actor
 ) -> tuple[str, list[TokenRow]]:
     revision = table.next_revision(connection)
     text, row = new_token(JOIN, typed, now, revision, expires_at=expires_at, replaces=replace)
     table.add(connection, [row], names)
+    note(connection, now, by, "token.make_join", typed, id=row.id, nodes=len(names), expires_at=expires_at)
     return text, [row]
 
 

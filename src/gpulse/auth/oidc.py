@@ -58,12 +58,16 @@ class SingleSignOn:
         )
         return address, trip
 
-    async def finish(self, trip: str | None, told: Mapping[str, str], redirect_url: str) -> External:
-        """Who came back, by the cookie and what the provider put into the address; SignInRefused where nobody did."""
+    def came_back(self, trip: str | None, state: str) -> str:
+        """The trip that a browser is at the end of; SignInRefused where it began none, or another. Costs nothing."""
         if trip is None or not _TRIP.fullmatch(trip):
             raise _refused("sso_trip", "this browser has not begun to sign in, or took longer than ten minutes")
-        if not hmac.compare_digest(told.get("state", "").encode(), _part(trip, "state").encode()):
+        if not hmac.compare_digest(state.encode(), _part(trip, "state").encode()):
             raise _refused("sso_trip", "this is the end of another browser's way to sign in")
+        return trip
+
+    async def finish(self, trip: str, told: Mapping[str, str], redirect_url: str) -> External:
+        """Who came back from a trip, by what the provider put into the address; SignInRefused where nobody did."""
         if told.get("iss", self.settings.issuer).rstrip("/") != self.settings.issuer.rstrip("/"):
             raise _refused("sso_trip", "somebody else than the provider answered")
         if "error" in told or not told.get("code"):

@@ -1,8 +1,9 @@
 """Asks an OpenID Connect provider: where its parts are, what a code is worth, and with which keys it signs."""
 
 import asyncio
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote_plus, urlsplit
 
@@ -14,7 +15,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from gpulse.config import Oidc
-from gpulse.config.files import read_bytes, reason
+from gpulse.config.files import read_secret
 from gpulse.errors import ConfigError, SignInRefused
 
 # What a provider may sign with; never "none", nor a secret that is ours as well.
@@ -22,6 +23,8 @@ _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "E
 _SECONDS = 10.0
 _MOST_BYTES = 1 << 20
 _FRESH_SECONDS = 3600.0
+# How long it is not asked again after it could not be.
+_TROUBLE_SECONDS = 10.0
 # Whoever comes with codes that are none must not make us ask the provider without end.
 _AT_ONCE = 4
 
@@ -29,30 +32,51 @@ _AT_ONCE = 4
 class Provider:
     """`settings` are [access.oidc]. Only the issuer's own host and those of `hosts` are ever asked."""
 
-    def __init__(self, settings: Oidc):
+    def __init__(self, settings: Oidc, clock: Callable[[], float] = time.monotonic):
         self._settings = settings
+        self._clock = clock
         self._secret = _secret(settings)
         issuer = urlsplit(settings.issuer)
         self._scheme = issuer.scheme
         self._hosts = frozenset({issuer.netloc.lower(), *(host.lower() for host in settings.hosts)})
         self._metadata: dict[str, Any] = {}
-        self._read_at = 0.0
+        self._asked_again_at = -math.inf
+        self._trouble: SignInRefused | None = None
+        self._asking: asyncio.Task[None] | None = None
         self._turn = asyncio.Semaphore(_AT_ONCE)
 
     async def metadata(self) -> dict[str, Any]:
-        """What the provider says of itself; an hour old at most."""
-        if not self._metadata or time.monotonic() - self._read_at > _FRESH_SECONDS:
-            found = await self._json("GET", get_well_known_url(self._settings.issuer, external=True))
-            try:
-                OpenIDProviderMetadata(found).validate()
-            except (ValueError, TypeError, AttributeError) as error:
-                raise _trouble(f"it describes itself in a wrong way: {error!s:.200}") from None
-            if found["issuer"].rstrip("/") != self._settings.issuer.rstrip("/"):
-                raise _trouble(
-                    f'it calls itself "{found["issuer"]:.200}"; set access.oidc.issuer to that if it is right'
-                )
-            self._metadata, self._read_at = found, time.monotonic()
+        """What the provider says of itself: asked each hour, once for all who wait; what it said before is kept."""
+        if self._asking is None and self._clock() >= self._asked_again_at:
+            self._asking = asyncio.create_task(self._ask_metadata())
+        if not self._metadata and self._asking is not None:
+            # Who asked first may go meanwhile: the others wait on.
+            await asyncio.shield(self._asking)
+        if not self._metadata and self._trouble is not None:
+            raise _again(self._trouble)
         return self._metadata
+
+    async def _ask_metadata(self) -> None:
+        try:
+            self._metadata = self._checked(
+                await self._json("GET", get_well_known_url(self._settings.issuer, external=True))
+            )
+            self._trouble = None
+            self._asked_again_at = self._clock() + _FRESH_SECONDS
+        except SignInRefused as trouble:
+            self._trouble = trouble
+            self._asked_again_at = self._clock() + _TROUBLE_SECONDS
+        finally:
+            self._asking = None
+
+    def _checked(self, found: dict[str, Any]) -> dict[str, Any]:
+        try:
+            OpenIDProviderMetadata(found).validate()
+        except (ValueError, TypeError, AttributeError) as error:
+            raise _trouble(f"it describes itself in a wrong way: {error!s:.200}") from None
+        if found["issuer"].rstrip("/") != self._settings.issuer.rstrip("/"):
+            raise _trouble(f'it calls itself "{found["issuer"]:.200}"; set access.oidc.issuer to that if it is right')
+        return found
 
     async def algorithms(self) -> list[str]:
         told = (await self.metadata()).get("id_token_signing_alg_values_supported") or ["RS256"]
@@ -114,8 +138,8 @@ class Provider:
         self._check(url)
         try:
             async with (
-                self._turn,
                 asyncio.timeout(_SECONDS),
+                self._turn,
                 httpx.AsyncClient(timeout=_SECONDS, follow_redirects=False) as client,
                 client.stream(
                     method, url, content=content, headers={"Accept": "application/json", **(headers or {})}, auth=auth
@@ -150,6 +174,11 @@ class Provider:
             )
 
 
+def _again(trouble: SignInRefused) -> SignInRefused:
+    """The same for another who asks."""
+    return SignInRefused(trouble.status, trouble.code, trouble.message, trouble.detail)
+
+
 def _trouble(why: str) -> SignInRefused:
     return SignInRefused(
         502, "sso_trouble", f"the provider of single sign-on cannot be used: {why}", "tell an admin of this hub"
@@ -160,13 +189,11 @@ def _secret(settings: Oidc) -> str | None:
     file = settings.client_secret_file
     if file is None:
         return None
+    setting = "access.oidc.client_secret_file"
     try:
-        secret = read_bytes(file).decode("ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        why = reason(error) if isinstance(error, OSError) else "it is no text"
-        raise ConfigError(
-            [f"access.oidc.client_secret_file: {file} cannot be read ({why}); put the client's secret there"]
-        ) from None
+        secret = read_secret(file, setting).decode("ascii")
+    except UnicodeDecodeError:
+        raise ConfigError([f"{setting}: {file} is no text; put the client's secret there"]) from None
     if not secret:
-        raise ConfigError([f"access.oidc.client_secret_file: {file} is empty; put the client's secret there"])
+        raise ConfigError([f"{setting}: {file} is empty; put the client's secret there"])
     return secret

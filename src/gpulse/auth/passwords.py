@@ -4,6 +4,7 @@ import asyncio
 import base64
 import secrets
 import threading
+import time
 import unicodedata
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +22,8 @@ SHORTEST, LONGEST = 10, 1024
 _HASHER = PasswordHasher(time_cost=3, memory_cost=65536, parallelism=1)
 _AT_ONCE, _WAITING = 2, 32
 _RETRY_SECONDS = 5
+# How much the newest of the times that a decoy took counts in what those without one wait.
+_NEWEST, _FIRST_SECONDS = 0.25, 0.1
 
 
 class Passwords:
@@ -28,6 +31,10 @@ class Passwords:
         self._hasher = hasher
         self._decoy = _decoy(hasher)
         self._threads = ThreadPoolExecutor(_AT_ONCE, "gpulse-password")
+        # Names that nobody has come in any number, from anywhere: they must not keep people from their turn.
+        self._decoys = ThreadPoolExecutor(1, "gpulse-decoy")
+        self._decoy_busy = False
+        self._decoy_seconds = _FIRST_SECONDS
         self._lock = threading.Lock()
         self._asked = 0
 
@@ -38,10 +45,29 @@ class Passwords:
 
     async def verify(self, encoded: str | None, password: str) -> bool:
         """Takes as long without a hash, so that nobody learns which accounts there are."""
-        return await self._aside(lambda: self._is(self._decoy if encoded is None else encoded, password))
+        if encoded is not None:
+            return await self._aside(lambda: self._is(encoded, password))
+        if self._decoy_busy:
+            # As long as it would take, and no work: one decoy at a time, however many ask.
+            await asyncio.sleep(self._decoy_seconds)
+            return False
+        self._decoy_busy = True
+        future = self._decoys.submit(self._decoyed, password)
+        future.add_done_callback(self._decoy_done)
+        return await asyncio.wrap_future(future)
 
     def close(self) -> None:
         self._threads.shutdown()
+        self._decoys.shutdown()
+
+    def _decoyed(self, password: str) -> bool:
+        begun = time.monotonic()
+        self._is(self._decoy, password)
+        self._decoy_seconds += _NEWEST * (time.monotonic() - begun - self._decoy_seconds)
+        return False
+
+    def _decoy_done(self, _: "Future[bool]") -> None:
+        self._decoy_busy = False
 
     def _is(self, encoded: str, password: str) -> bool:
         try:

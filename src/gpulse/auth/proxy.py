@@ -2,12 +2,13 @@
 
 import hmac
 import ipaddress
+import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from gpulse.auth.roles import Role
 from gpulse.config import Proxy
-from gpulse.config.files import read_bytes, reason
+from gpulse.config.files import read_secret
 from gpulse.errors import ConfigError, SignInRefused
 
 # What the proxy sends so that a login on its machine is not enough to be everybody.
@@ -98,6 +99,18 @@ def no_role(name: str) -> SignInRefused:
     )
 
 
+def name_taken(name: str, issuer: str, subject: str) -> SignInRefused:
+    """Of somebody who is called like an account that is not theirs, as far as anybody here knows."""
+    ways = ["--proxy"] if issuer == ISSUER else ["--issuer", shlex.quote(issuer), "--subject", shlex.quote(subject)]
+    return SignInRefused(
+        403,
+        "name_taken",
+        f"{name:.100} is an account of this hub that signs in another way",
+        "if it is the same person, let an admin run on the hub's machine: "
+        + " ".join(["gpulse user connect", shlex.quote(name), *ways]),
+    )
+
+
 def _values(headers: Headers, name: str) -> list[str]:
     wanted = name.lower().encode("ascii")
     return [value.decode("latin-1").strip() for key, value in headers if key == wanted]
@@ -116,12 +129,7 @@ def _secret(settings: Proxy) -> bytes | None:
     file = settings.secret_file
     if file is None:
         return None
-    try:
-        secret = read_bytes(file).strip()
-    except OSError as error:
-        raise ConfigError(
-            [f"access.proxy.secret_file: {file} cannot be read ({reason(error)}); put the secret there"]
-        ) from None
+    secret = read_secret(file, "access.proxy.secret_file")
     if len(secret) < _SHORTEST_SECRET or any(not 0x21 <= letter <= 0x7E for letter in secret):
         raise ConfigError(
             [

@@ -5,6 +5,7 @@ import re
 from sqlalchemy import Connection
 
 from gpulse.auth.node_names import names_of
+from gpulse.auth.noting import Actor, Entry, note_all
 from gpulse.errors import TokenError
 from gpulse.store import tokens as table
 from gpulse.store.tokens import JOIN, REVOKED, TokenRow
@@ -13,7 +14,7 @@ _ID = re.compile(r"[0-9a-f]{12}")
 _LIST = "gpulse token list shows those there are"
 
 
-def revoke(connection: Connection, words: list[str], joined: bool, now: float) -> list[TokenRow]:
+def revoke(connection: Connection, words: list[str], joined: bool, now: float, by: Actor) -> list[TokenRow]:
     """All that the words mean, or nothing where one means nothing. `joined`: with what was traded for join tokens."""
     found: dict[str, TokenRow] = {}
     for word in words:
@@ -25,7 +26,9 @@ def revoke(connection: Connection, words: list[str], joined: bool, now: float) -
         if not live:
             raise TokenError(_nothing(word, meant, now))
         found |= {row.id: row for row in live}
-    return table.end(connection, found.values(), REVOKED, now, table.next_revision(connection))
+    rows = found.values()
+    note_all(connection, now, [Entry(by, "token.revoke", row.nodes, {"id": row.id, "kind": row.kind}) for row in rows])
+    return table.end(connection, rows, REVOKED, now, table.next_revision(connection))
 
 
 def _meant(connection: Connection, word: str, now: float) -> list[TokenRow]:

@@ -5,10 +5,10 @@ import re
 import secrets
 from typing import NamedTuple
 
-# Node, join, key, session, link, feed.
-_TEXT = re.compile(r"(gp[njkslf])_([0-9a-f]{12})_([0-9a-f]{48})")
+# Node, join, key, session, page of a session, link, feed.
+_TEXT = re.compile(r"(gp[njksplf])_([0-9a-f]{12})_([0-9a-f]{48})")
 # Also one of which not all was copied.
-_INSIDE = re.compile(r"(gp[njkslf])_([0-9a-f]{12})_[0-9a-fA-F]+")
+_INSIDE = re.compile(r"(gp[njksplf])_([0-9a-f]{12})_[0-9a-fA-F]+")
 # Compared with in place of the digest of an id that is unknown, so that it takes as long as any other.
 NO_DIGEST = bytes(32)
 
@@ -19,9 +19,9 @@ class Parts(NamedTuple):
     digest: bytes
 
 
-def make(prefix: str) -> tuple[str, Parts]:
-    """A new text, which is nowhere else, and what is kept of it."""
-    identity, secret = secrets.token_hex(6), secrets.token_hex(24)
+def make(prefix: str, identity: str | None = None) -> tuple[str, Parts]:
+    """A new text, which is nowhere else, and what is kept of it; of another's id where one is given."""
+    identity, secret = identity or secrets.token_hex(6), secrets.token_hex(24)
     return f"{prefix}_{identity}_{secret}", Parts(prefix, identity, _digest(secret))
 
 

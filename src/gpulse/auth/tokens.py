@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from gpulse.auth import making, revoking, token_text
 from gpulse.auth.listing import TokenView, view, views
 from gpulse.auth.node_names import names_of
+from gpulse.auth.noting import THE_HUB, Actor
 from gpulse.auth.trades import Trade, Trades
 from gpulse.auth.verdicts import refusal
 from gpulse.errors import StoreError, TokenError, TokenRefused
@@ -116,9 +117,9 @@ class Tokens:
             self._names = frozenset(self._live)
         return self._names
 
-    async def trade(self, join: JoinToken, node: str) -> str:
+    async def trade(self, join: JoinToken, node: str, address: str = "") -> str:
         """The text of a new token for the node; TokenRefused where the join token is not, or no longer, for it."""
-        return await self._trades.trade(Trade(join.id, node))
+        return await self._trades.trade(Trade(join.id, node, address))
 
     async def refresh(self) -> Changes:
         """What changed since the last time, whoever changed it; tokens come to their end whatever the database does."""
@@ -146,27 +147,29 @@ class Tokens:
             trouble=trouble,
         )
 
-    def create_node(self, node: str, *, expires_at: float | None = None, replace: bool = False) -> str:
+    def create_node(
+        self, node: str, *, expires_at: float | None = None, replace: bool = False, by: Actor = THE_HUB
+    ) -> str:
         """The text of the node's token. A node that has one already gets another only with `replace`."""
         if names_of(node) != [node]:
             raise TokenError(f"{node!r:.100} is no name of one node")
-        return self.create_nodes([node], expires_at=expires_at, replace=replace)[node]
+        return self.create_nodes([node], expires_at=expires_at, replace=replace, by=by)[node]
 
     def create_nodes(
-        self, names: Collection[str], *, expires_at: float | None = None, replace: bool = False
+        self, names: Collection[str], *, expires_at: float | None = None, replace: bool = False, by: Actor = THE_HUB
     ) -> dict[str, str]:
         """By name, a token for each, or none for any; the names are those of `names_of`."""
-        return self._write(lambda one: making.create_nodes(one, names, expires_at, replace, self._clock()))
+        return self._write(lambda one: making.create_nodes(one, names, expires_at, replace, self._clock(), by))
 
-    def create_join(self, set_text: str, expires_at: float, replace: bool = False) -> str:
+    def create_join(self, set_text: str, expires_at: float, replace: bool = False, *, by: Actor = THE_HUB) -> str:
         """The text of a token that nodes of the set can trade for their own; groups mean what they mean now."""
         names = names_of(set_text)
-        return self._write(lambda one: making.create_join(one, set_text, names, expires_at, replace, self._clock()))
+        return self._write(lambda one: making.create_join(one, set_text, names, expires_at, replace, self._clock(), by))
 
-    def revoke(self, words: Iterable[str], joined: bool = False) -> list[TokenView]:
+    def revoke(self, words: Iterable[str], joined: bool = False, *, by: Actor = THE_HUB) -> list[TokenView]:
         """By id, node, set of nodes or set of a join token; with `joined` also what was traded for those."""
         now, meant = self._clock(), list(words)
-        rows = self._records.write(lambda one: revoking.revoke(one, meant, joined, now)).result()
+        rows = self._records.write(lambda one: revoking.revoke(one, meant, joined, now, by)).result()
         self._take(rows)
         return [view(row, now) for row in rows]
 

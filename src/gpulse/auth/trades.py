@@ -7,6 +7,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from gpulse.auth.making import new_token
+from gpulse.auth.noting import Actor, Entry, note_all
 from gpulse.auth.verdicts import already_joined, not_in_set, out_of_set, refusal
 from gpulse.errors import TokenRefused
 from gpulse.store import Records
@@ -22,6 +23,8 @@ class Trade(NamedTuple):
 
     join_id: str
     node: str
+    # Where it asks from.
+    address: str = ""
 
 
 class _Known(NamedTuple):
@@ -91,6 +94,7 @@ class Trades:
         names = {trade.node for trade in asked}
         known = _Known(table.standing(connection, names), table.last_revoked(connection, names))
         made: dict[str, TokenRow] = {}
+        entries: list[Entry] = []
         told: list[str | Exception] = []
         for trade in asked:
             join = joins[trade.join_id]
@@ -103,9 +107,13 @@ class Trades:
                 continue
             text, made[trade.node] = new_token(NODE, trade.node, now, revision, joined_by=join.id)
             told.append(text)
+            by = Actor(f"join token {join.id}", "token", trade.address)
+            had = trade.node in known.standing
+            entries.append(Entry(by, "token.join", trade.node, {"id": made[trade.node].id, "replaced": had}))
         replaced = [known.standing[node] for node in made if node in known.standing]
         ended = table.end(connection, replaced, REPLACED, now, revision)
         table.add(connection, list(made.values()))
+        note_all(connection, now, entries)
         return told, ended + list(made.values())
 
     def _join(self, connection: Connection, identity: str, now: float) -> TokenRow | TokenRefused:

@@ -2,6 +2,7 @@
 
 import asyncio
 import getpass
+import os
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,6 +12,7 @@ from gpulse.errors import AccountError
 
 if TYPE_CHECKING:
     from gpulse.auth.directory import Directory
+    from gpulse.auth.noting import Actor
     from gpulse.store.accounts import Account
 
 T = TypeVar("T")
@@ -34,6 +36,16 @@ def named(directory: "Directory", name: str) -> "Account":
     return account
 
 
-def local_person() -> str:
+def by_local_person() -> "Actor":
     """Who works in the data folder, for the audit log."""
-    return f"local: {getpass.getuser()}"
+    from gpulse.auth.noting import actor
+
+    return actor(f"local: {login_name()}")
+
+
+def login_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        # In a container nobody may have given this user a name.
+        return f"uid{os.getuid()}"

@@ -12,6 +12,7 @@ import msgspec
 import typer
 
 from gpulse.cli import probe
+from gpulse.cli.accounts import by_local_person
 from gpulse.cli.doctor import ssh_targets
 from gpulse.cli.options import AsJson, HubCommand
 from gpulse.cli.tables import clean
@@ -106,7 +107,7 @@ def install(
     with contextlib.ExitStack() as stack:
         secrets: Secrets = pull if way == "serve" else NoSecrets()
         if way == "push":
-            secrets = stack.enter_context(push_secrets(folder, database_url(settings.store)))
+            secrets = stack.enter_context(push_secrets(folder, database_url(settings.store), by_local_person()))
         nodes = Nodes(hosts, config, python, as_json)
         done = _run("install", nodes, lambda agents, targets: agents.install(targets, order, secrets))
     working = [answer.node for answer in done if answer.outcome != "failed"]
@@ -148,7 +149,8 @@ def remove(
 
     nodes = Nodes(hosts, config, python, as_json)
     settings = read_config(config)[0]
-    with push_secrets(data or settings.hub.data, database_url(settings.store)) as secrets:
+    url = database_url(settings.store)
+    with push_secrets(data or settings.hub.data, url, by_local_person()) as secrets:
         done = _run("remove", nodes, lambda agents, targets: agents.remove(targets, secrets))
     _end(done, "failed")
 

@@ -19,6 +19,7 @@ def extend(
     until: Annotated[str | None, typer.Option(metavar="WHEN", help="Its new end instead: 'fri 18:00'.")] = None,
     hub: options.HubUrl = options.HUB,
     fingerprint: options.Fingerprint = None,
+    data: options.HubData = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Give a reservation a later end, or with --until also an earlier one."""
@@ -27,7 +28,7 @@ def extend(
             "say how much longer, or until when: gpulse extend ID 2h, gpulse extend ID --until 'fri 18:00'"
         )
     change = {"extend": length} if length is not None else {"end": until, "zone": booked.zone_name()}
-    _change(Hub(hub, fingerprint), identity, "PATCH", "", change, as_json=as_json)
+    _change(Hub(hub, fingerprint, data), identity, "PATCH", "", change, as_json=as_json)
 
 
 def end(
@@ -35,10 +36,11 @@ def end(
     *,
     hub: options.HubUrl = options.HUB,
     fingerprint: options.Fingerprint = None,
+    data: options.HubData = None,
     as_json: options.AsJson = False,
 ) -> None:
     """End a reservation now, so that others can have its GPUs."""
-    _change(Hub(hub, fingerprint), identity, "POST", "/end", None, as_json=as_json)
+    _change(Hub(hub, fingerprint, data), identity, "POST", "/end", None, as_json=as_json)
 
 
 def cancel(
@@ -46,10 +48,11 @@ def cancel(
     *,
     hub: options.HubUrl = options.HUB,
     fingerprint: options.Fingerprint = None,
+    data: options.HubData = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Cancel a reservation; one that has begun ends now."""
-    _change(Hub(hub, fingerprint), identity, "DELETE", "", None, as_json=as_json)
+    _change(Hub(hub, fingerprint, data), identity, "DELETE", "", None, as_json=as_json)
 
 
 def _change(hub: Hub, identity: str, method: str, part: str, content: object, *, as_json: bool) -> None:

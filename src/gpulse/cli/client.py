@@ -1,7 +1,6 @@
 """Asks a running hub by its API."""
 
 import gzip
-import ipaddress
 import socket
 import ssl
 import urllib.error
@@ -17,14 +16,15 @@ import msgspec
 
 import gpulse
 from gpulse.cli import own_keys
+from gpulse.cli.hub_url import DEFAULT_HUB, checked, is_loopback
+from gpulse.cli.up import read_config
 from gpulse.config import Config
 from gpulse.errors import HubError, HubRefused, HubSilent
 
-DEFAULT_HUB = "http://127.0.0.1:7070"
 _TIMEOUT_SECONDS = 15.0
 _PAGE_SIZE = 1000
 # Refusals that another key, or any, would help against.
-_SIGN_IN = ("sign_in", "key_malformed", "key_unknown", "key_expired", "key_revoked")
+_SIGN_IN = ("sign_in", "key_malformed", "key_unknown", "key_expired", "key_revoked", "key_rests")
 
 T = TypeVar("T")
 
@@ -52,6 +52,17 @@ class _Refusal(msgspec.Struct):
     error: _Problem
 
 
+class Session(NamedTuple):
+    """What a page of the hub would send for somebody who has signed in."""
+
+    cookie: str
+    page_key: str
+
+
+class _SignedIn(msgspec.Struct):
+    page_key: str
+
+
 class _Answer(NamedTuple):
     status: int
     body: bytes
@@ -62,14 +73,19 @@ class Hub:
     """A hub at an address. What goes wrong is one sentence."""
 
     def __init__(self, url: str, fingerprint: str | None = None, data: Path | None = None) -> None:
-        """`fingerprint` is that of its key at https; `data` where a hub of this machine keeps its own certificate."""
-        self.url = _checked(url)
+        """`fingerprint` is that of its key at https; `data` where a hub of ours keeps its certificate and a key for us.
+
+        Without `data` it is as of `gpulse up`, for a hub elsewhere whatever the settings of this folder say: whose
+        certificate is trusted must not depend on where one happens to be.
+        """
+        self.url = checked(url)
         if fingerprint is not None and not self._secure():
             raise HubError(f"--fingerprint goes with a hub at https://, and {self.url} is not; name it with --hub URL")
         self._fingerprint = fingerprint
-        self._data = data or Config().hub.data
+        settings = read_config(None)[0] if is_loopback(self.url) else Config()
+        self._data = data or settings.hub.data
         self._opener = self._open()
-        self._key = own_keys.find(self.url, self._data, here=_is_loopback(self.url))
+        self._key = own_keys.find(self.url, self._data, here=is_loopback(self.url))
 
     def with_key(self, key: str) -> Self:
         """The same hub, asked with another key."""
@@ -79,13 +95,18 @@ class Hub:
 
     def _open(self) -> urllib.request.OpenerDirector:
         # A proxy for the Internet cannot reach this machine's own loopback.
-        handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})] if _is_loopback(self.url) else []
+        handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})] if is_loopback(self.url) else []
         if self._secure():
             # For TLS alone.
             from gpulse.cli.https import opening
 
             handlers.append(opening(self._fingerprint, self._data))
         return urllib.request.build_opener(*handlers)
+
+    @property
+    def in_the_clear(self) -> bool:
+        """Whether others on the network can read along what is sent."""
+        return not self._secure() and not is_loopback(self.url)
 
     def _secure(self) -> bool:
         return urlsplit(self.url).scheme == "https"
@@ -98,24 +119,26 @@ class Hub:
         """A file of the page: /config.json."""
         return self._ask(path, "", "*/*")
 
-    def sign_in(self, name: str, password: str) -> str:
-        """The cookie of a new session."""
+    def sign_in(self, name: str, password: str) -> Session:
+        """A new one."""
         answer = self._tell("POST", "/api/v1/session", {"name": name, "password": password}, None)
-        return (answer.cookie or "").partition(";")[0]
+        return Session((answer.cookie or "").partition(";")[0], self.decode(answer.body, _SignedIn).page_key)
 
-    def send(self, method: str, path: str, content: object = None, cookie: str | None = None) -> bytes:
-        """Change something below /api/v1, in the name of a session where its cookie is given."""
-        return self._tell(method, f"/api/v1{path}", content, cookie).body
+    def send(self, method: str, path: str, content: object = None, session: Session | None = None) -> bytes:
+        """Change something below /api/v1, in the name of a session where one is given."""
+        return self._tell(method, f"/api/v1{path}", content, session).body
 
-    def _tell(self, method: str, path: str, content: object, cookie: str | None) -> "_Answer":
+    def _tell(self, method: str, path: str, content: object, session: Session | None) -> "_Answer":
         parts = urlsplit(self.url)
         # What a page of the hub would send.
-        own = {"X-Gpulse": "1", "Origin": f"{parts.scheme}://{parts.netloc}", **({"Cookie": cookie} if cookie else {})}
+        own = {"X-Gpulse": "1", "Origin": f"{parts.scheme}://{parts.netloc}"}
+        if session is not None:
+            own |= {"X-Gpulse": session.page_key, "Cookie": session.cookie}
         data = None if content is None else msgspec.json.encode(content)
         request = self._request(path, "application/json", method, data)
         for name, value in own.items():
             request.add_unredirected_header(name, value)
-        signing_in = cookie is not None or path == "/api/v1/session"
+        signing_in = session is not None or path == "/api/v1/session"
         return self._answered(request, path, None if signing_in else self._key)
 
     def _ask(self, path: str, parameters: str, accept: str) -> bytes:
@@ -142,8 +165,8 @@ class Hub:
             "Accept-Encoding": "gzip",
             "User-Agent": f"gpulse/{gpulse.__version__}",
         }
-        # The scheme is checked when the hub is named.
-        return urllib.request.Request(f"{self.url}{path}", data, headers, method=method)  # noqa: S310
+        address = f"{self.url}{path}"
+        return urllib.request.Request(address, data, headers, method=method)  # noqa: S310 - the scheme was checked
 
     def _answered(self, request: urllib.request.Request, path: str, key: "own_keys.OwnKey | None") -> "_Answer":
         if key is not None:
@@ -224,7 +247,9 @@ class Hub:
                 f"{gpulse.__version__}: install the hub's version here"
             )
         if status == 401 and problem.code in _SIGN_IN:
-            return HubRefused(problem.code, problem.message, f"sign in with: gpulse login --hub {self.url}", status)
+            here = ", or name the data folder of your hub with --data DIR" if is_loopback(self.url) else ""
+            wanted = f"sign in with: gpulse login --hub {self.url}{here}"
+            return HubRefused(problem.code, problem.message, wanted, status)
         refusal = HubRefused(problem.code, problem.message, problem.detail, status)
         refusal.conflicts, refusal.alternatives = problem.conflicts, problem.alternatives
         return refusal
@@ -241,28 +266,6 @@ class Hub:
 def quoted(name: str) -> str:
     """A name as a part of a path."""
     return quote(name, safe="")
-
-
-def _checked(url: str) -> str:
-    wanted = f"--hub {url!r} is not an address; write it like {DEFAULT_HUB}"
-    address = url if "://" in url else f"http://{url}"
-    try:
-        parts = urlsplit(address)
-        _ = parts.port
-    except ValueError:
-        raise HubError(wanted) from None
-    plain = all("!" <= one <= "~" for one in address)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment or not plain:
-        raise HubError(wanted)
-    return address.rstrip("/")
-
-
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _reason(error: OSError) -> str:

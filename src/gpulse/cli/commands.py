@@ -10,6 +10,7 @@ from gpulse.cli import (
     audit,
     backup,
     changing_reservations,
+    connect,
     demo,
     doctor,
     export,
@@ -72,6 +73,7 @@ app.command(cls=HubCommand)(doctor.doctor)
 app.add_typer(token.app, name="token")
 
 # The commands for the accounts of people.
+user.app.command(cls=HubCommand)(connect.connect)
 app.add_typer(user.app, name="user")
 app.command(cls=HubCommand)(audit.audit)
 

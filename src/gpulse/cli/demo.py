@@ -1,10 +1,11 @@
 """gpulse demo: the hub with a simulated cluster."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gpulse.cli.up import Data, Host, NoLink, Port, with_options
+from gpulse.cli.up import Host, NoLink, Port, with_options
 from gpulse.config import Config, Privacy
 
 
@@ -12,7 +13,11 @@ def demo(
     nodes: Annotated[int, typer.Option("--nodes", min=1, max=20_000, help="How many nodes.")] = 40,
     host: Host = None,
     port: Port = None,
-    data: Data = None,
+    data: Annotated[
+        Path | None,
+        # Not by a variable that names the folder of a real hub.
+        typer.Option("--data", metavar="DIR", help="Folder for what is kept (default ~/.local/share/gpulse/demo)."),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Another cluster for another number.")] = 1,
     no_link: NoLink = False,
 ) -> None:

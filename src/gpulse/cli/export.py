@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 
 from gpulse.cli import figures
-from gpulse.cli.client import DEFAULT_HUB, Hub
+from gpulse.cli.client import Hub
+from gpulse.cli.hub_url import DEFAULT_HUB
 from gpulse.cli.moment import ask_moment
-from gpulse.cli.options import Fingerprint
+from gpulse.cli.options import Fingerprint, HubData
 from gpulse.cli.up import read_config
 from gpulse.errors import GpulseError, HubSilent
 from gpulse.export import folder
@@ -30,6 +31,7 @@ def export(
         str | None, typer.Option("--hub", metavar="URL", help=f"Address of the hub (default {DEFAULT_HUB}).")
     ] = None,
     fingerprint: Fingerprint = None,
+    data: HubData = None,
     config: Annotated[
         Path | None, typer.Option("--config", metavar="FILE", help="Ask the hub that these settings are of.")
     ] = None,
@@ -44,7 +46,7 @@ def export(
     if hub is not None and config is not None:
         raise GpulseError("--hub and --config both name the hub; give one of them")
     address = hub or (_address(config) if config is not None else os.environ.get("GPULSE_HUB") or DEFAULT_HUB)
-    asked = Hub(address, fingerprint, read_config(config)[0].hub.data if config is not None else None)
+    asked = Hub(address, fingerprint, data or (read_config(config)[0].hub.data if config is not None else None))
     if every is None:
         _export(asked, directory, sight)
         return

@@ -53,6 +53,7 @@ def free(
     query: options.Query = None,
     hub: options.HubUrl = options.HUB,
     fingerprint: options.Fingerprint = None,
+    data: options.HubData = None,
     as_json: options.AsJson = False,
     width: options.Width = None,
 ) -> None:
@@ -68,7 +69,7 @@ def free(
     if length is not None or hold is not None:
         wanted["for"] = length or hold or ""
     patience = None if timeout is None else figures.duration(timeout)
-    asked = Hub(hub, fingerprint)
+    asked = Hub(hub, fingerprint, data)
     holding = Hold(asked, hold) if hold is not None else None
     search = _Search(asked, wanted, holding, here_first=export)
     body, answer = search.wait(_in_words(count, memory, model, wanted), patience) if wait else search.ask()

@@ -27,6 +27,7 @@ def gpus(
     query: options.Query = None,
     hub: options.HubUrl = options.HUB,
     fingerprint: options.Fingerprint = None,
+    data: options.HubData = None,
     as_json: options.AsJson = False,
     width: options.Width = None,
     watch: options.Watch = None,
@@ -38,7 +39,7 @@ def gpus(
     def built(found: list[GpuView]) -> Table:
         return table(found, empty)
 
-    show(Hub(hub, fingerprint), "/gpus", wanted, GpuView, built, as_json=as_json, width=width, watch=watch)
+    show(Hub(hub, fingerprint, data), "/gpus", wanted, GpuView, built, as_json=as_json, width=width, watch=watch)
 
 
 def table(found: list[GpuView], empty: str = "") -> Table:

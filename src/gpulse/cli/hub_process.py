@@ -1,13 +1,14 @@
 """Runs the hub in this process: says where it is, then serves until it is told to end."""
 
-import getpass
 import os
+import socket
 import sys
 
 import typer
 
 from gpulse.api.server import listen, reached_by_others, this_is_https, url_of
 from gpulse.app import Hub, Operator
+from gpulse.cli.accounts import login_name
 from gpulse.config import Config
 from gpulse.discovery import Source
 from gpulse.simulate.transport import Scene
@@ -30,8 +31,10 @@ def run_hub(config: Config, sources: list[Source], scene: Scene | None = None, *
     def show_link(role: str, code: str) -> None:
         # After the #, so that the code is in no request line and in no log of a proxy.
         typer.echo(f"Sign in as {role}: {on_this_machine(url)}#/sign-in/{code}")
+        if on_this_machine(url) != url:
+            typer.echo(f"The same from elsewhere: {by_name(url)}#/sign-in/{code}")
 
-    hub = Hub(config, say, Operator(_login_name(), show_link if link else None), tls)
+    hub = Hub(config, say, Operator(login_name(), show_link if link else None), tls)
     # The first line, for people and for scripts that wait for it.
     typer.echo(url)
     if tls is None and reached_by_others(listener):
@@ -52,12 +55,9 @@ def on_this_machine(url: str) -> str:
     return next((url.replace(every, here, 1) for every, here in _HERE.items() if every in url), url)
 
 
-def _login_name() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        # In a container nobody may have given this user a name.
-        return f"uid{os.getuid()}"
+def by_name(url: str) -> str:
+    """Where others find a hub that listens everywhere, if they know this machine by its own name."""
+    return next((url.replace(every, f"//{socket.gethostname()}:", 1) for every in _HERE if every in url), url)
 
 
 def say(sentence: str) -> None:

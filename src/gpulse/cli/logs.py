@@ -21,10 +21,11 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")] = False,
     hub: options.HubUrl = options.HUB,
     fingerprint: options.Fingerprint = None,
+    data: options.HubData = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show a node's log: the messages of its connection and its probe."""
-    asked = Hub(hub, fingerprint)
+    asked = Hub(hub, fingerprint, data)
     path = f"/nodes/{quoted(node)}/log"
     try:
         page = asked.pages(path, {})

@@ -65,6 +65,7 @@ def import_(
     ] = None,
     hub: options.HubUrl = options.HUB,
     fingerprint: options.Fingerprint = None,
+    data: options.HubData = None,
     as_json: options.AsJson = False,
     width: options.Width = None,
 ) -> None:
@@ -73,7 +74,7 @@ def import_(
     from gpulse.reservations.zones import own_zone
 
     text = decode(_read(file))
-    asked = Hub(hub, fingerprint)
+    asked = Hub(hub, fingerprint, data)
     content = {"text": text, "zone": zone or own_zone().key, "dry_run": dry_run}
     body = asked.send("POST", "/reservations/import", content)
     told = asked.decode(body, Imported)

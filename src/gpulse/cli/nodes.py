@@ -32,6 +32,7 @@ def nodes(
     query: options.Query = None,
     hub: options.HubUrl = options.HUB,
     fingerprint: options.Fingerprint = None,
+    data: options.HubData = None,
     as_json: options.AsJson = False,
     width: options.Width = None,
     watch: options.Watch = None,
@@ -43,7 +44,7 @@ def nodes(
     def built(found: list[NodeView]) -> Table:
         return table(found, empty)
 
-    show(Hub(hub, fingerprint), "/nodes", wanted, NodeView, built, as_json=as_json, width=width, watch=watch)
+    show(Hub(hub, fingerprint, data), "/nodes", wanted, NodeView, built, as_json=as_json, width=width, watch=watch)
 
 
 def table(found: list[NodeView], empty: str = "") -> Table:

@@ -3,12 +3,13 @@
 import getpass
 import re
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from gpulse.cli.client import DEFAULT_HUB
+from gpulse.cli.hub_url import DEFAULT_HUB
 from gpulse.errors import GpulseError
 
 FAILED = 2
@@ -30,6 +31,16 @@ Fingerprint = Annotated[
         envvar="GPULSE_FINGERPRINT",
         metavar="TEXT",
         help="The hub's key at https (sha256:…), instead of trusting certificates.",
+    ),
+]
+HubData = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        envvar="GPULSE_DATA",
+        metavar="DIR",
+        help="Data folder of a hub of yours on this machine: it has a key for you (default: as of gpulse up).",
+        show_envvar=False,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the JSON of the API instead of a table.")]

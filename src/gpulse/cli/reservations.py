@@ -37,11 +37,12 @@ def reservations(
     ] = None,
     hub: options.HubUrl = options.HUB,
     fingerprint: options.Fingerprint = None,
+    data: options.HubData = None,
     as_json: options.AsJson = False,
     width: options.Width = None,
 ) -> None:
     """Show the reservations of now and to come, and where what runs is not as reserved."""
-    asked, now = Hub(hub, fingerprint), time.time()
+    asked, now = Hub(hub, fingerprint, data), time.time()
     start = now - _PAST_SECONDS if everything else now
     wanted = {"from": f"{start:.0f}", "to": f"{now + _AHEAD_SECONDS:.0f}"}
     given = {"node": node, "person": person, "mine": "true" if mine else None}

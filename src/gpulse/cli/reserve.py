@@ -33,6 +33,7 @@ def reserve(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be reserved, and save nothing.")] = False,
     hub: options.HubUrl = options.HUB,
     fingerprint: options.Fingerprint = None,
+    data: options.HubData = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Reserve GPUs. Ends with 0 when they are yours, with 1 and what is in the way when they cannot be."""
@@ -41,7 +42,7 @@ def reserve(
         raise GpulseError("say how long: one of --until 'fri 18:00' and --for 2d")
     given = {"start": start, "end": until, "for": length, "person": person, "comment": comment or None}
     body |= {name: value for name, value in given.items() if value is not None} | {"zone": booked.zone_name()}
-    asked = Hub(hub, fingerprint)
+    asked = Hub(hub, fingerprint, data)
     try:
         if dry_run or (sys.stdin.isatty() and sys.stdout.isatty() and not yes):
             told = asked.send("POST", "/reservations", body | {"dry_run": True})

@@ -14,6 +14,7 @@ import msgspec
 import typer
 
 from gpulse.cli import figures, options
+from gpulse.cli.accounts import by_local_person
 from gpulse.cli.listing import printed
 from gpulse.cli.options import HubCommand
 from gpulse.cli.tables import UNKNOWN, Cell, Column, Span, Table
@@ -86,7 +87,7 @@ def create(
     if out is not None:
         _make_ready(out, names, replace)
     with _opened(settings, data) as tokens:
-        made = tokens.create_nodes(names, expires_at=expires_at, replace=replace)
+        made = tokens.create_nodes(names, expires_at=expires_at, replace=replace, by=by_local_person())
     if out is None:
         typer.echo("\n".join(f"{name} {text}" for name, text in made.items()))
     else:
@@ -127,7 +128,7 @@ def revoke(
     """Revoke tokens: a running hub ends their connections within a second or two."""
     settings, _ = read_config(config)
     with _opened(settings, data) as tokens:
-        gone = tokens.revoke(words, joined)
+        gone = tokens.revoke(words, joined, by=by_local_person())
         left = {one.id: one.joined for one in tokens.listing() if one.joined}
     for one in gone:
         typer.echo(f"revoked {'join token ' if one.kind == 'join' else ''}{one.id}  {one.nodes}")
@@ -168,7 +169,7 @@ def _row(one: "TokenView") -> list[Cell]:
 
 def _create_join(nodes: str, expires_at: float, replace: bool, settings: Config, data: Path | None) -> None:
     with _opened(settings, data) as tokens:
-        text = tokens.create_join(nodes, expires_at, replace)
+        text = tokens.create_join(nodes, expires_at, replace, by=by_local_person())
     typer.echo(text)
     address = f"http://HUB:{settings.hub.port}{settings.web.base_path}"
     # Never the token itself: standard error goes into logs, and a line that has it into the history of a shell.

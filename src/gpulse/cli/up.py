@@ -20,7 +20,14 @@ Port = Annotated[
     int | None, typer.Option("--port", min=0, max=65535, help="Port to listen on (default 7070); 0: any free one.")
 ]
 Data = Annotated[
-    Path | None, typer.Option("--data", metavar="DIR", help="Folder for what is kept (default ~/.local/share/gpulse).")
+    Path | None,
+    typer.Option(
+        "--data",
+        envvar="GPULSE_DATA",
+        metavar="DIR",
+        help="Folder for what is kept (default ~/.local/share/gpulse).",
+        show_envvar=False,
+    ),
 ]
 NoLink = Annotated[bool, typer.Option("--no-link", help="Print no link to sign in with, as where a log keeps it.")]
 

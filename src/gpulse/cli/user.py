@@ -11,10 +11,11 @@ from urllib.parse import urlsplit
 import msgspec
 import typer
 
-from gpulse.cli import figures, options
-from gpulse.cli.accounts import local_person, named, with_directory
+from gpulse.cli import figures, options, signed_in
+from gpulse.cli.accounts import by_local_person, named, with_directory
 from gpulse.cli.listing import printed
 from gpulse.cli.options import HubCommand
+from gpulse.cli.signed_in import Name
 from gpulse.cli.tables import UNKNOWN, Cell, Column, Span, Table
 from gpulse.cli.up import ConfigPath, Data, read_config
 from gpulse.config import Config
@@ -40,7 +41,6 @@ _COLUMNS = (
     Column("DISPLAY", spare=5),
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="The person's login name on the nodes.", show_default=False)]
 Names = Annotated[list[str], typer.Argument(metavar="NAMES", help="Names of accounts.", show_default=False)]
 PasswordStdin = Annotated[
     bool, typer.Option("--password-stdin", help="Read the password from standard input instead of asking for it.")
@@ -74,9 +74,7 @@ def add(
             # Before a password is asked for in vain.
             raise AccountError(409, "name_taken", f"{name!r:.100} is an account already", "gpulse user list shows all")
         password = None if no_password else _password(name, password_stdin)
-        account = await directory.accounts.add(name, wanted, password, display)
-        await directory.audit.note(local_person(), "", "account.add", account.name, role=account.role)
-        return account.name
+        return (await directory.accounts.add(name, wanted, password, display, by=by_local_person())).name
 
     added = with_directory(settings, data, work)
     typer.echo(f"added {added} as {wanted}")
@@ -118,12 +116,7 @@ def set_role(
     wanted = role_of(role)
 
     async def work(directory: "Directory") -> str:
-        before = named(directory, name)
-        after = await directory.accounts.set_role(before.id, wanted)
-        await directory.audit.note(
-            local_person(), "", "account.role", after.name, role_before=before.role, role=after.role
-        )
-        return after.name
+        return (await directory.accounts.set_role(named(directory, name).id, wanted, by=by_local_person())).name
 
     typer.echo(f"{with_directory(settings, data, work)} is {wanted}")
 
@@ -135,9 +128,7 @@ def disable(names: Names, config: ConfigPath = None, data: Data = None) -> None:
 
     async def work(directory: "Directory") -> list[str]:
         accounts = [named(directory, name) for name in names]
-        for account in accounts:
-            await directory.accounts.disable(account.id)
-            await directory.audit.note(local_person(), "", "account.disable", account.name)
+        await directory.accounts.disable_all([account.id for account in accounts], by=by_local_person())
         return [account.name for account in accounts]
 
     for name in with_directory(settings, data, work):
@@ -152,8 +143,7 @@ def enable(names: Names, config: ConfigPath = None, data: Data = None) -> None:
     async def work(directory: "Directory") -> list[str]:
         accounts = [named(directory, name) for name in names]
         for account in accounts:
-            await directory.accounts.enable(account.id)
-            await directory.audit.note(local_person(), "", "account.enable", account.name)
+            await directory.accounts.enable(account.id, by=by_local_person())
         return [account.name for account in accounts]
 
     for name in with_directory(settings, data, work):
@@ -173,9 +163,8 @@ def set_password(
         account = named(directory, name)
         # Before one is asked for in vain.
         refuse_external(account)
-        await directory.accounts.set_password(account.id, _password(account.name, password_stdin))
-        await directory.audit.note(local_person(), "", "account.password", account.name)
-        return account.name
+        password = _password(account.name, password_stdin)
+        return (await directory.accounts.set_password(account.id, password, by=by_local_person())).name
 
     typer.echo(f"{with_directory(settings, data, work)} has a new password")
 
@@ -198,13 +187,14 @@ def link(
     address = (hub or _address(settings, data)).rstrip("/")
 
     async def work(directory: "Directory") -> str:
-        account = named(directory, name)
-        code = await directory.links.make(account.id, seconds)
-        await directory.audit.note(local_person(), "", "link.make", account.name, seconds=seconds)
-        return code
+        return await directory.links.make(named(directory, name).id, seconds, by=by_local_person())
 
     # After the #, so that it is in no request and no log.
     typer.echo(f"{address}/#/sign-in/{with_directory(settings, data, work)}")
+
+
+app.command("keys", cls=HubCommand)(signed_in.keys)
+app.command("sign-out", cls=HubCommand)(signed_in.sign_out)
 
 
 def table(found: "list[AccountView]") -> Table:

@@ -26,6 +26,7 @@ def who(
     query: options.Query = None,
     hub: options.HubUrl = options.HUB,
     fingerprint: options.Fingerprint = None,
+    data: options.HubData = None,
     as_json: options.AsJson = False,
     width: options.Width = None,
     watch: options.Watch = None,
@@ -38,7 +39,7 @@ def who(
     def built(found: list[PersonView]) -> Table:
         return table(found, empty)
 
-    show(Hub(hub, fingerprint), "/users", wanted, PersonView, built, as_json=as_json, width=width, watch=watch)
+    show(Hub(hub, fingerprint, data), "/users", wanted, PersonView, built, as_json=as_json, width=width, watch=watch)
 
 
 def table(found: list[PersonView], empty: str = "") -> Table:

@@ -107,6 +107,11 @@ class Access(msgspec.Struct, frozen=True):
     proxy: Proxy | None = None
     oidc: Oidc | None = None
 
+    @property
+    def for_others(self) -> bool:
+        """Whether people from elsewhere come, also where the hub listens on loopback alone: a proxy brings them."""
+        return bool(self.hosts) or self.proxy is not None or self.oidc is not None
+
 
 class Privacy(msgspec.Struct, frozen=True):
     """[privacy]: what people see of each other."""

@@ -1,6 +1,9 @@
-"""Read a text file that a person keeps."""
+"""Read a file that a person keeps, and tell who else can."""
 
+import stat
 from pathlib import Path
+
+from gpulse.errors import ConfigError
 
 # A hundred thousand hosts, a line each, with room; a path that is no such file (/dev/zero) must not eat the memory.
 MOST_BYTES = 16 * 1024 * 1024
@@ -13,6 +16,27 @@ def read_bytes(path: Path) -> bytes:
     if len(data) > MOST_BYTES:
         raise OSError(0, f"it is larger than {MOST_BYTES} bytes")
     return data
+
+
+def read_secret(path: Path, setting: str) -> bytes:
+    """Without spaces around it; ConfigError where it cannot be read, or where others can."""
+    try:
+        secret = read_bytes(path).strip()
+        exposed = exposed_to(path, stat.S_IRGRP | stat.S_IROTH)
+    except OSError as error:
+        raise ConfigError([f"{setting}: {path} cannot be read ({reason(error)}); put the secret there"]) from None
+    if exposed:
+        raise ConfigError([f"{setting}: {exposed}"])
+    return secret
+
+
+def exposed_to(path: Path, whom: int) -> str:
+    """Who beside its owner can read it, and what helps; "" where none of `whom`, which are bits of a mode, can."""
+    readers = path.stat().st_mode & whom
+    if not readers:
+        return ""
+    who = "everybody on this machine" if readers & stat.S_IROTH else "its group"
+    return f"{path} can be read by {who}; run: chmod 600 {path}"
 
 
 def reason(error: OSError) -> str:

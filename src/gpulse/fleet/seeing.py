@@ -2,11 +2,25 @@
 
 from collections.abc import Sequence
 
-import msgspec
-
 from gpulse.fleet.jobs import job_of
-from gpulse.fleet.model import Process
+from gpulse.fleet.model import Process, Report
 from gpulse.fleet.sight import SOMEBODY, Sight
+
+# As they are, at "names". Named are what stays: a new field of the probe is hidden until somebody has thought about it.
+_WITH_A_NAME = (
+    "pid",
+    "parent_pid",
+    "user",
+    "uid",
+    "start_time",
+    "nice",
+    "state",
+    "cpu_seconds_total",
+    "memory_bytes",
+    "vanished",
+    "children",
+    "gpus",
+)
 
 
 def seen(processes: Sequence[Process], sight: Sight) -> Sequence[Process]:
@@ -25,13 +39,20 @@ def _named(process: Process) -> Process:
     job = job_of(process.cgroup)
     # A control group may be named after a container, and that after anything.
     group = None if job is None else f"job_{job}"
-    return msgspec.structs.replace(process, name=program, command=program, cgroup=group)
+    kept = {field: getattr(process, field) for field in _WITH_A_NAME}
+    return Process(name=program, command=program, cgroup=group, **kept)
 
 
 def _nameless(process: Process) -> Process:
-    """Named are the fields that stay: a new one of the probe is hidden until somebody has thought about it."""
     # Who knows a pid, a start or a CPU time finds the rest with ps.
     return Process(user=SOMEBODY, memory_bytes=process.memory_bytes, vanished=process.vanished, gpus=process.gpus)
+
+
+def seen_reports(reports: Sequence[Report], sight: Sight) -> list[Report]:
+    """What could not be read, without words that may name somebody: a login, a folder, a command."""
+    if sight.level != "anonymous":
+        return list(reports)
+    return [Report(collector=report.collector, message="failed") for report in reports]
 
 
 def _program(process: Process) -> str | None:

@@ -13,7 +13,7 @@ from gpulse.fleet import flagged, rates, state
 from gpulse.fleet.booked import SOON_SECONDS, Booked, BookedView, spot_of
 from gpulse.fleet.model import Gpu, Host, Process
 from gpulse.fleet.node import Earlier, Node
-from gpulse.fleet.seeing import seen
+from gpulse.fleet.seeing import seen, seen_reports
 from gpulse.fleet.sight import Sight
 from gpulse.fleet.views import (
     GPU_STATES,
@@ -78,7 +78,7 @@ def node_view(fleet: Fleet, node: Node, detail: bool, sight: Sight) -> NodeView:
     if detail:
         view.host = host
         view.processes = process_views(fleet, node, earlier, sight)
-        view.reports = list(node.reports)
+        view.reports = seen_reports(node.reports, sight)
     return view
 
 

@@ -1,5 +1,6 @@
 """The table of who changed what, when and from where; entries are added, and never changed."""
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Column, Connection, Double, Integer, String, Table, Text, delete, insert, select
@@ -33,11 +34,10 @@ class AuditRow(NamedTuple):
     detail: str
 
 
-def add(
-    connection: Connection, *, at: float, who: str, way: str, address: str, action: str, target: str, detail: str
-) -> None:
-    values = {"at": at, "who": who, "way": way, "address": address, "action": action, "target": target}
-    connection.execute(insert(audit), values | {"detail": detail})
+def add(connection: Connection, entries: Sequence[Mapping[str, str | float]]) -> None:
+    """Each with all columns but the id."""
+    if entries:
+        connection.execute(insert(audit), list(entries))
 
 
 def newest(connection: Connection, before: int | None, since: float | None, limit: int) -> list[AuditRow]:

@@ -1,9 +1,10 @@
-"""The table of sessions, which are signed-in browsers. Of a cookie it has the digest of its secret."""
+"""The table of sessions, which are signed-in browsers. Of their two secrets it has the digests."""
 
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from sqlalchemy import (
+    Boolean,
     Column,
     Connection,
     Double,
@@ -28,10 +29,14 @@ sessions = Table(
     METADATA,
     Column("id", String(12), primary_key=True),
     Column("account", ForeignKey("accounts.id"), nullable=False, index=True),
+    # Of the cookie, and of the page key.
     Column("digest", LargeBinary(32), nullable=False),
+    Column("page_digest", LargeBinary(32), nullable=False),
     # Where it began, and what the browser calls itself.
     Column("address", Text, nullable=False),
     Column("browser", Text, nullable=False),
+    # Whether a link began it.
+    Column("by_link", Boolean, nullable=False),
     Column("created_at", Double, nullable=False),
     Column("seen_at", Double, nullable=False),
     Column("ended_at", Double),
@@ -43,8 +48,10 @@ class SessionRow(NamedTuple):
     id: str
     account: str
     digest: bytes
+    page_digest: bytes
     address: str
     browser: str
+    by_link: bool
     created_at: float
     seen_at: float
     ended_at: float | None

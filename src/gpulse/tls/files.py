@@ -4,6 +4,8 @@ import stat
 from pathlib import Path
 from typing import NamedTuple
 
+from gpulse.config.files import exposed_to
+
 FOLDER = "tls"
 
 
@@ -19,9 +21,8 @@ class Files(NamedTuple):
 
     def exposed(self) -> str:
         """A word of warning where others on this machine can read the key, else ""."""
-        if not self.key.stat().st_mode & stat.S_IROTH:
-            return ""
-        return f"{self.key} can be read by everybody on this machine; run: chmod 600 {self.key}"
+        # A group may be meant to: some systems have one for keys.
+        return exposed_to(self.key, stat.S_IROTH)
 
 
 def own_files(data: Path) -> Files:

@@ -13,7 +13,7 @@ Ran = namedtuple("Ran", "code output errors")
 def run(command, data=None, environment=None):
     """Its exit code and what it printed; None where there is no such program."""
     try:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 - a list of our own making, no shell
             command,
             stdin=subprocess.PIPE if data is not None else subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -11,6 +11,8 @@ const person = (name: string | null, role: MeView["role"]): MeView => ({
   may_read: role !== null,
   sight: "names",
   has_password: false,
+  needs_old_password: false,
+  may_have_password: true,
   sign_in: ["password"],
   sso: null,
 });

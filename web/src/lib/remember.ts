@@ -24,6 +24,15 @@ export function keep(key: string, value: unknown): void {
   }
 }
 
+export function forget(key: string): void {
+  kept.delete(key);
+  try {
+    localStorage.removeItem(PREFIX + key);
+  } catch {
+    // There is no storage that could have it.
+  }
+}
+
 function read(key: string): string | null {
   try {
     return localStorage.getItem(PREFIX + key) ?? kept.get(key) ?? null;

@@ -4,7 +4,7 @@ export type PageName = "fleet" | "node" | "gpu" | "people" | "sign-in" | "accoun
 
 export interface Place {
   page: PageName;
-  parameters: { node?: string; gpu?: string; person?: string; part?: string; code?: string };
+  parameters: { node?: string; gpu?: string; person?: string; part?: string; code?: string; key?: string };
   query: Record<string, string>;
 }
 
@@ -23,6 +23,7 @@ export function read(hash: string): Place {
   if (parts.length === 2 && first === "people") return { page: "people", parameters: { person: second }, query };
   if (parts.length === 1 && first === "sign-in") return { page: "sign-in", parameters: {}, query };
   if (parts.length === 2 && first === "sign-in") return { page: "sign-in", parameters: { code: second }, query };
+  if (parts.length === 2 && first === "signed-in") return { page: "fleet", parameters: { key: second }, query };
   if (parts.length === 1 && first === "account") return { page: "account", parameters: {}, query };
   if (parts.length === 1 && first === "admin") return { page: "admin", parameters: {}, query };
   if (parts.length === 2 && first === "admin" && second === "audit") return { page: "admin", parameters: { part: second }, query };
@@ -60,6 +61,7 @@ class Route {
   #place = $state.raw<Place>(read(""));
   /** The code of a sign-in link that was opened and not used yet. */
   #code = $state<string | null>(null);
+  #key: string | null = null;
 
   constructor() {
     if (typeof window === "undefined") return;
@@ -70,11 +72,15 @@ class Route {
 
   #arrive(): void {
     const place = read(location.hash);
-    const { code, ...parameters } = place.parameters;
+    const { code, key, ...parameters } = place.parameters;
     if (code !== undefined) {
       // At once: a code must not stay in the history, nor be seen by who looks over a shoulder.
       this.#code = code;
       history.replaceState(null, "", href("sign-in", null, place.query));
+    }
+    if (key !== undefined) {
+      this.#key = key;
+      history.replaceState(null, "", href("fleet", null, place.query));
     }
     this.#place = { ...place, parameters };
   }
@@ -122,6 +128,12 @@ class Route {
     const code = this.#code;
     this.#code = null;
     return code;
+  }
+  /** The page key that single sign-on came back with, once. */
+  takeKey(): string | null {
+    const key = this.#key;
+    this.#key = null;
+    return key;
   }
 }
 

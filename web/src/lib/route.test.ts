@@ -14,6 +14,8 @@ test.each([
   ["#/people/100%", "people", { person: "100%" }, {}],
   ["#/sign-in?to=%2Fpeople", "sign-in", {}, { to: "/people" }],
   ["#/sign-in/gpl_1_2", "sign-in", { code: "gpl_1_2" }, {}],
+  ["#/signed-in/gpp_1_2", "fleet", { key: "gpp_1_2" }, {}],
+  ["#/signed-in", "missing", {}, {}],
   ["#/account", "account", {}, {}],
   ["#/admin", "admin", {}, {}],
   ["#/admin/audit?find=ann", "admin", { part: "audit" }, { find: "ann" }],

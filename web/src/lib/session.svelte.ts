@@ -1,10 +1,12 @@
-/** Who is signed in on this page. The hub says so; the cookie itself is not for scripts. */
+/** Who is signed in on this page. The hub says so, by the cookie, which is not for scripts, and the page's own key. */
 import { ApiError, type MeView, get } from "./api/api";
 import { send } from "./api/send";
 import { isExport } from "./hub";
+import { keepPageKey, pageKey } from "./page_key";
 
 /** Other tabs of this browser. */
 const CHANNEL = "gpulse.session";
+const KEY = /^gpp_\w+$/;
 type News = "signed-in" | "signed-out";
 
 class Session {
@@ -32,12 +34,18 @@ class Session {
     return JSON.stringify([this.name, this.me?.role, this.me?.sight]);
   }
 
-  /** Called once, after the config was read. */
-  async begin(): Promise<void> {
+  /** Called once, after the config was read. `key`: what single sign-on came back with. */
+  async begin(key: string | null = null): Promise<void> {
     if (isExport()) return;
     this.#channel = new BroadcastChannel(CHANNEL);
     this.#channel.onmessage = (message) => void this.ask(message.data === ("signed-out" satisfies News));
+    const before = pageKey();
+    if (key !== null && KEY.test(key)) keepPageKey(key);
     await this.ask();
+    // Anybody may have written the address: it signs nobody out.
+    if (pageKey() === before || this.me === null || this.name !== null) return;
+    keepPageKey(before);
+    if (before !== null) await this.ask();
   }
 
   /** Asks the hub who looks. `meant`: somebody has signed out just now, in this browser. */
@@ -59,17 +67,21 @@ class Session {
   }
 
   async signOut(everywhere = false): Promise<void> {
+    let me: MeView | null = null;
     try {
-      this.#take(await send<MeView>("DELETE", "/api/v1/session", undefined, everywhere ? { everywhere } : {}), true);
+      me = await send<MeView>("DELETE", "/api/v1/session", undefined, everywhere ? { everywhere } : {});
     } catch (error) {
       // Somebody was quicker; what is on the screen goes all the same.
       if (!(error instanceof ApiError) || error.code !== "sign_in") throw error;
-      await this.ask(true);
     }
+    keepPageKey(null);
+    if (me !== null) this.#take(me, true);
+    else await this.ask(true);
     this.#channel?.postMessage("signed-out" satisfies News);
   }
 
-  #signedIn(me: MeView): void {
+  #signedIn({ page_key = null, ...me }: MeView): void {
+    keepPageKey(page_key);
     this.#take(me, false);
     this.#channel?.postMessage("signed-in" satisfies News);
   }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ApiError, type MeView } from "./api/api";
 import { send } from "./api/send";
+import { keepPageKey, liveProtocols, pageKey } from "./page_key";
 import { session } from "./session.svelte";
 import { settings } from "./settings.svelte";
 import { Task } from "./task.svelte";
@@ -13,10 +14,15 @@ const nobody: MeView = {
   may_read: false,
   sight: "anonymous",
   has_password: false,
+  needs_old_password: false,
+  may_have_password: true,
   sign_in: ["password"],
   sso: null,
 };
 const ann: MeView = { ...nobody, name: "ann", role: "viewer", way: "session", may_read: true, sight: "names" };
+
+const KEY = "gpp_0123456789ab_cafe";
+const signedIn: MeView = { ...ann, page_key: KEY };
 
 interface Asked {
   method: string;
@@ -42,6 +48,7 @@ beforeEach(() => {
     if (next === undefined) throw new TypeError("nobody listens");
     return next;
   });
+  keepPageKey(null);
   session.me = null;
   session.ended = null;
   session.changed = () => changes++;
@@ -65,6 +72,55 @@ test("a sign-in sends JSON and says that a page of the hub asks", async () => {
     },
   ]);
   expect([session.name, session.mayRead, session.isAdmin, changes]).toEqual(["ann", true, false, 1]);
+});
+
+test("what a sign-in tells once goes along with everything after it, and with nothing after signing out", async () => {
+  answer(signedIn);
+  await session.signIn("ann", "correct horse");
+  expect(session.me).not.toHaveProperty("page_key");
+  answer(ann);
+  await session.ask();
+  answer({});
+  await send("POST", "/api/v1/me/keys");
+  expect(asked.slice(1).map((one) => one.headers["X-Gpulse"])).toEqual([KEY, KEY]);
+  expect(liveProtocols()).toEqual(["gpulse.live", `gpulse.key.${KEY}`]);
+  answer(nobody);
+  await session.signOut();
+  answer(nobody);
+  await session.ask();
+  expect(asked.slice(-2).map((one) => one.headers["X-Gpulse"])).toEqual([KEY, undefined]);
+  expect([pageKey(), liveProtocols()]).toEqual([null, ["gpulse.live"]]);
+});
+
+test("what is kept is for one hub and one port", () => {
+  keepPageKey(KEY);
+  vi.stubGlobal("document", { baseURI: "http://hub.example/other/#/signed-in" });
+  expect(pageKey()).toBeNull();
+  vi.stubGlobal("document", { baseURI: "http://hub.example:8080/gpulse/" });
+  expect(pageKey()).toBeNull();
+  vi.stubGlobal("document", { baseURI: "http://hub.example/gpulse/?kiosk#/people" });
+  expect(pageKey()).toBe(KEY);
+});
+
+test("what single sign-on came back with is kept", async () => {
+  answer(ann);
+  await session.begin(KEY);
+  expect([session.name, pageKey(), asked[0].headers["X-Gpulse"]]).toEqual(["ann", KEY, KEY]);
+});
+
+test("an address that anybody wrote signs nobody out", async () => {
+  keepPageKey(KEY);
+  answer(nobody);
+  answer(ann);
+  await session.begin("gpp_000000000000_beef");
+  expect([session.name, pageKey()]).toEqual(["ann", KEY]);
+  answer(ann);
+  await session.begin("ü\r\nX: y");
+  expect([session.name, pageKey(), asked.at(-1)?.headers["X-Gpulse"]]).toEqual(["ann", KEY, KEY]);
+  keepPageKey(null);
+  answer(nobody);
+  await session.begin("gpp_000000000000_beef");
+  expect(pageKey()).toBeNull();
 });
 
 test.each(["POST", "PATCH", "DELETE"] as const)("%s is marked as ours", async (method) => {

@@ -1,5 +1,6 @@
 /** Asks the hub, or the exported data in its place. */
 import { exported, hubUrl, isExport } from "../hub";
+import { keyHeader } from "../page_key";
 import { ApiError } from "./error";
 import { type Query, answer } from "./exported";
 import type { components } from "./types";
@@ -49,7 +50,7 @@ export async function get<T>(path: string, query: Query = {}, signal?: AbortSign
   const patience = AbortSignal.timeout(patienceMs);
   try {
     const either = signal ? AbortSignal.any([signal, patience]) : patience;
-    const response = await fetch(address(path, query), { signal: either });
+    const response = await fetch(address(path, query), { signal: either, headers: keyHeader() });
     if (!response.ok) throw await refusal(response);
     // Also what comes after the head may come too late, or not at all.
     return (await response.json()) as T;

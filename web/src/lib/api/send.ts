@@ -1,5 +1,6 @@
 /** Asks the hub for a change, in the name of who is signed in. */
 import { isExport } from "../hub";
+import { keyHeader } from "../page_key";
 import { type Query, address, refusal } from "./api";
 import { ApiError } from "./error";
 
@@ -10,7 +11,7 @@ const PATIENCE_MS = 30_000;
 export async function send<T>(method: "POST" | "PATCH" | "DELETE", path: string, body?: unknown, query: Query = {}): Promise<T> {
   if (isExport()) throw new ApiError(404, "not_exported", "an exported page can change nothing");
   // No form of another site can send it: so the hub knows that a page of its own asks.
-  const headers: Record<string, string> = { "X-Gpulse": "1" };
+  const headers: Record<string, string> = { "X-Gpulse": "1", ...keyHeader() };
   if (method !== "DELETE") headers["Content-Type"] = "application/json";
   let response: Response;
   try {

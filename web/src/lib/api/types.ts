@@ -564,6 +564,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/accounts/{account}/keys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Revokes all keys of an account. */
+        delete: operations["revokeKeys"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/accounts/{account}/link": {
         parameters: {
             query?: never;
@@ -1232,7 +1249,6 @@ export interface components {
             /** @enum {unknown} */
             status: "ok";
             generation: number;
-            nodes: number;
         };
         /**
          * ClusterStatus
@@ -1310,8 +1326,14 @@ export interface components {
             /** @enum {unknown} */
             sight: "anonymous" | "full" | "names";
             has_password: boolean;
+            needs_old_password: boolean;
+            may_have_password: boolean;
             sign_in: ("oidc" | "password")[];
             sso: string | null;
+            /** @default null */
+            page_key?: string | null;
+            /** @default null */
+            refused?: string | null;
         };
         /**
          * OwnKeys
@@ -1344,6 +1366,7 @@ export interface components {
          */
         MadeKey: {
             key: string;
+            expires_at: number | null;
         };
         /**
          * Done
@@ -1410,7 +1433,7 @@ export interface components {
         };
         /**
          * Ended
-         * @description How many sessions there were.
+         * @description How many sessions or keys there were.
          */
         Ended: {
             ended: number;
@@ -1742,11 +1765,8 @@ export interface components {
             label: string;
             /** @description What it may do at most. */
             scopes: ("admin" | "metrics" | "read" | "write")[];
-            /**
-             * @description When it ends: seconds since 1970; null: never.
-             * @default null
-             */
-            expires_at?: number | null;
+            /** @description When it ends: seconds since 1970, 400 days ahead at most; else in 90 days. */
+            expires_at?: number;
         };
         /**
          * NewPassword
@@ -1755,6 +1775,11 @@ export interface components {
         NewPassword: {
             old: string;
             new: string;
+            /**
+             * @description Also revoke the keys of the account.
+             * @default false
+             */
+            revoke_keys?: boolean;
         };
         /**
          * NewAccount
@@ -2090,7 +2115,10 @@ export interface operations {
     };
     getNodeChecks: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description No more of anybody than strangers see at this level; never more than you see without it. */
+                sight?: "anonymous" | "full" | "names";
+            };
             header?: never;
             path: {
                 /** @description The node's name. */
@@ -3872,15 +3900,6 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description Too much was sent; send less, later. */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorAnswer"];
-                };
-            };
             /** @description The hub does not work as it should. */
             503: {
                 headers: {
@@ -5004,6 +5023,92 @@ export interface operations {
         };
     };
     endSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The account's id. */
+                account: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Ended"];
+                };
+            };
+            /** @description A parameter is unknown or has a value that is not allowed, or the body is not as it should be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Nobody is signed in, or the key or token is unknown, revoked or at its end. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not do this, or another site's page asks for it. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The answer cannot be given in a form the request accepts. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub is not known by the name it was asked by. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub does not work as it should. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    revokeKeys: {
         parameters: {
             query?: never;
             header?: never;

@@ -3,6 +3,7 @@ import { untrack } from "svelte";
 import { ApiError, address, get, type HubView } from "../api/api";
 import { clock } from "../clock.svelte";
 import { exported, isExport } from "../hub";
+import { liveProtocols } from "../page_key";
 import { session } from "../session.svelte";
 import { Details } from "./details.svelte";
 import { exportedFrame } from "./exported_frame";
@@ -112,7 +113,7 @@ class Live {
     clearTimeout(this.#retry);
     const url = address("/api/v1/live", { format: "binary" });
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-    const socket = new WebSocket(url);
+    const socket = new WebSocket(url, liveProtocols());
     socket.binaryType = "arraybuffer";
     this.#socket = socket;
     this.#newest = null;

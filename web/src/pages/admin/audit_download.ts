@@ -1,6 +1,7 @@
 /** The audit log as a file with a line of JSON for each entry. */
 import { address, refusal } from "../../lib/api/api";
 import { ApiError } from "../../lib/api/error";
+import { keyHeader } from "../../lib/page_key";
 import { type Period, since } from "./audit_reading.svelte";
 
 const LINES = "application/x-ndjson";
@@ -32,7 +33,7 @@ export async function auditLines(from: number | null): Promise<string[]> {
 async function page(before: number | null, from: number | null): Promise<string> {
   let response: Response;
   try {
-    response = await fetch(address("/api/v1/audit", { before, since: from, limit: LIMIT }), { headers: { Accept: LINES } });
+    response = await fetch(address("/api/v1/audit", { before, since: from, limit: LIMIT }), { headers: { Accept: LINES, ...keyHeader() } });
   } catch (error) {
     throw new ApiError(0, "no_answer", "the hub does not answer", error instanceof Error ? error.message : null);
   }
