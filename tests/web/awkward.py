@@ -31,6 +31,8 @@ PLACES = {
     "gpu": (f"#/gpus/{CROWDED}", ".uplot"),
     "people": ("#/people", "main table a"),
     "person": (f"#/people/{LONG_USER}", "main article"),
+    "reservations": ("#/reservations", "main form"),
+    "bookings": ("#/reservations?shape=list", "main form"),
     "no-such-page": ("#/nowhere", "main h1"),
     "no-such-node": ("#/nodes/nowhere", "main h1"),
     "wrong-filter": ("#/?q=mem>banana", "[role=alert]:not(:empty)"),

@@ -21,6 +21,7 @@ PAGES = {
     "node": ".uplot",
     "gpu": ".uplot",
     "people": "tbody tr, li",
+    "reservations": "form",
 }
 
 # Violations of the page's policy are told to the document, not always to the console.
@@ -60,6 +61,7 @@ class Seen:
         """To one of PAGES; the first node that is up stands for all."""
         node = next(one for one in hub.get("api/v1/nodes")["items"] if one["state"] == "up" and one["gpus"])
         own = {"node": f"#/nodes/{node['name']}", "gpu": f"#/gpus/{node['gpus'][0]['id']}", "people": "#/people"}
+        own["reservations"] = "#/reservations"
         page = self.go(own.get(name, f"#/?view={name}"))
         if name == "cards":
             # Far below the window, as on a phone, there are none yet.

@@ -94,7 +94,7 @@ _UNSEEN = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", ["cards", "table", "map", "node", "people"])
+@pytest.mark.parametrize("name", ["cards", "table", "map", "node", "people", "reservations"])
 def test_every_stop_of_the_tab_key_can_be_seen(browser: Browser, awkward: Site, name: str):
     with visit(browser, awkward.url) as seen:
         page = seen.go(PLACES[name][0])
@@ -135,7 +135,7 @@ _SMALL = """() => [...document.querySelectorAll("button, select, input, a[href]"
     .map(([one, box]) => `${Math.round(box.width)} x ${box.height}: ${one.outerHTML.slice(0, 160)}`)"""
 
 
-@pytest.mark.parametrize("name", ["cards", "table", "map", "node", "down", "gpu", "people", "person"])
+@pytest.mark.parametrize("name", ["cards", "table", "map", "node", "down", "gpu", "people", "person", "reservations"])
 def test_fingers_have_room(browser: Browser, awkward: Site, name: str):
     with visit(browser, awkward.url, 360, has_touch=True, is_mobile=True, bypass_csp=True) as seen:
         assert open_page(seen, name).evaluate(_SMALL) == []

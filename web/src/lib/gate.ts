@@ -11,7 +11,7 @@ export function isPersonal(page: PageName): boolean {
 
 /** `locked`: there is nothing to show to who has not signed in. `me` null: it is not known who looks. */
 export function pageFor(page: PageName, me: MeView | null, locked: boolean, exported: boolean): PageName | "forbidden" {
-  if (exported) return isPersonal(page) || page === "sign-in" ? "missing" : page;
+  if (exported) return isPersonal(page) || page === "sign-in" || page === "reservations" ? "missing" : page;
   if (locked) return "sign-in";
   if (isPersonal(page) && me !== null && me.name === null) return "sign-in";
   if (page === "admin" && me?.role !== "admin") return "forbidden";

@@ -1,6 +1,6 @@
 /** Where on the page we are: everything is in the hash, so that it works under any sub-path and from a file. */
 
-export type PageName = "fleet" | "node" | "gpu" | "people" | "sign-in" | "account" | "admin" | "missing";
+export type PageName = "fleet" | "node" | "gpu" | "people" | "reservations" | "sign-in" | "account" | "admin" | "missing";
 
 export interface Place {
   page: PageName;
@@ -21,6 +21,7 @@ export function read(hash: string): Place {
   if (parts.length === 2 && first === "gpus") return { page: "gpu", parameters: { gpu: second }, query };
   if (parts.length === 1 && first === "people") return { page: "people", parameters: {}, query };
   if (parts.length === 2 && first === "people") return { page: "people", parameters: { person: second }, query };
+  if (parts.length === 1 && first === "reservations") return { page: "reservations", parameters: {}, query };
   if (parts.length === 1 && first === "sign-in") return { page: "sign-in", parameters: {}, query };
   if (parts.length === 2 && first === "sign-in") return { page: "sign-in", parameters: { code: second }, query };
   if (parts.length === 2 && first === "signed-in") return { page: "fleet", parameters: { key: second }, query };

@@ -25,6 +25,10 @@ class Session {
   get isAdmin(): boolean {
     return this.me?.role === "admin" && this.me.name !== null;
   }
+  /** Whether a reservation can be made: viewers look on. */
+  get mayReserve(): boolean {
+    return this.me?.role === "admin" || this.me?.role === "member";
+  }
   /** Until it is known otherwise. */
   get mayRead(): boolean {
     return this.me?.may_read ?? true;

@@ -66,7 +66,8 @@ export async function refusal(response: Response): Promise<ApiError> {
   const wait = Number(response.headers.get("Retry-After") ?? Number.NaN);
   try {
     const { error } = JSON.parse(text) as components["schemas"]["ErrorAnswer"];
-    return new ApiError(response.status, error.code, error.message, error.detail || null, Number.isFinite(wait) ? wait : null);
+    const { code, message, detail, conflicts, alternatives } = error;
+    return new ApiError(response.status, code, message, detail || null, Number.isFinite(wait) ? wait : null, conflicts, alternatives);
   } catch {
     // A proxy in between may answer in its own words.
     return new ApiError(response.status, "not_the_hub", `${response.status} ${response.statusText}`.trim());

@@ -1,3 +1,5 @@
+import type { Alternative, ReservationView } from "../reservations";
+
 /** What the hub has to say against a request. Status 0: it did not answer. */
 export class ApiError extends Error {
   constructor(
@@ -7,6 +9,9 @@ export class ApiError extends Error {
     readonly detail: string | null = null,
     /** After how long another try makes sense; null: not told. */
     readonly retrySeconds: number | null = null,
+    /** Of a reservation: what is in the way, and what could be had instead. */
+    readonly conflicts: readonly ReservationView[] = [],
+    readonly alternatives: readonly Alternative[] = [],
   ) {
     super(message);
     this.name = "ApiError";

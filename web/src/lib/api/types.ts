@@ -170,6 +170,146 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/reservations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reservations of some time, and where what runs now is not as reserved. */
+        get: operations["listReservations"];
+        put?: never;
+        /** Reserves GPUs, those that are named or as many as are wished for. 409 tells what is in the way. */
+        post: operations["makeReservation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reservations/{reservation}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One reservation, with its history. */
+        get: operations["getReservation"];
+        put?: never;
+        post?: never;
+        /** Cancels a reservation; ends it where it has begun. */
+        delete: operations["cancelReservation"];
+        options?: never;
+        head?: never;
+        /** Another time, other GPUs or another comment for a reservation. */
+        patch: operations["changeReservation"];
+        trace?: never;
+    };
+    "/api/v1/reservations/{reservation}/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ends a reservation now; cancels it where it has not begun. */
+        post: operations["endReservation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reservations/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reserves what a comments.json of another monitor has, and tells what became of each entry. */
+        post: operations["importReservations"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/when": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a time as people write it means. */
+        get: operations["getWhen"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me/feeds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** My calendars; never their addresses. */
+        get: operations["listMyFeeds"];
+        put?: never;
+        /** Makes a calendar of reservations; its secret address is told once. */
+        post: operations["makeMyFeed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/me/feeds/{feed}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Ends one of my calendars. */
+        delete: operations["revokeMyFeed"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/feeds/{secret}.ics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Reservations as a calendar, for whoever has its address. */
+        get: operations["readFeed"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/summary": {
         parameters: {
             query?: never;
@@ -860,6 +1000,10 @@ export interface components {
             /** @default [] */
             people?: components["schemas"]["PersonUse"][];
             /** @default null */
+            reservation?: components["schemas"]["BookedView"] | null;
+            /** @default null */
+            next_reservation?: components["schemas"]["BookedView"] | null;
+            /** @default null */
             pcie_sent_rate_bytes_per_second?: number | null;
             /** @default null */
             pcie_received_rate_bytes_per_second?: number | null;
@@ -888,6 +1032,21 @@ export interface components {
             memory_bytes?: number | null;
             /** @default 0 */
             processes?: number;
+        };
+        /**
+         * BookedView
+         * @description A reservation of a GPU, as it is told with that.
+         */
+        BookedView: {
+            id: string;
+            person: string;
+            name: string;
+            start: number;
+            end: number;
+            /** @default  */
+            comment?: string;
+            /** @default false */
+            hold?: boolean;
         };
         /**
          * Rates
@@ -1209,6 +1368,209 @@ export interface components {
             node?: string | null;
         };
         /**
+         * ReservationPage
+         * @description Some of the reservations, the last to start first, and what is found about those of now and soon.
+         */
+        ReservationPage: {
+            reservations: components["schemas"]["ReservationView"][];
+            findings: components["schemas"]["FindingView"][];
+            revision: number;
+            now: number;
+            next: string | null;
+            enabled: boolean;
+            limits: components["schemas"]["Limits"] | null;
+            zone: string;
+        };
+        /**
+         * ReservationView
+         * @description A reservation; times are seconds since 1970.
+         */
+        ReservationView: {
+            id: string;
+            person: string;
+            name: string;
+            maker: string;
+            gpus: components["schemas"]["ReservedGpu"][];
+            start: number;
+            end: number;
+            last: number;
+            comment: string;
+            hold: boolean;
+            made_at: number;
+            revision: number;
+            ended_at: number | null;
+            ending: ("cancelled" | "ended" | "no_show") | null;
+            imported: boolean;
+            /** @enum {unknown} */
+            state: "cancelled" | "coming" | "now" | "over";
+            mine: boolean;
+            may_change: boolean;
+        };
+        /**
+         * ReservedGpu
+         * @description A place that is reserved: `index` is "0", of a MIG instance "0.2".
+         */
+        ReservedGpu: {
+            node: string;
+            index: string;
+            id: string | null;
+        };
+        /**
+         * FindingView
+         * @description Where what runs is not as it was reserved.
+         */
+        FindingView: {
+            /** @enum {unknown} */
+            kind: "blocked" | "no_show" | "overrun" | "squatter";
+            reservation: string;
+            node: string | null;
+            index: string | null;
+            gpu: string | null;
+            person: string;
+            name: string;
+            other: string | null;
+            other_name: string | null;
+            since: number;
+            pids: number[];
+            message: string;
+        };
+        /**
+         * Limits
+         * @description What somebody may book; None: as they like.
+         */
+        Limits: {
+            /** @default null */
+            ahead_days?: number | null;
+            /** @default null */
+            longest_hours?: number | null;
+            /** @default null */
+            most_gpus?: number | null;
+            /** @default null */
+            most_reservations?: number | null;
+        };
+        /**
+         * ReservationDetail
+         * @description A reservation with all that was done to it, the oldest first.
+         */
+        ReservationDetail: {
+            id: string;
+            person: string;
+            name: string;
+            maker: string;
+            gpus: components["schemas"]["ReservedGpu"][];
+            start: number;
+            end: number;
+            last: number;
+            comment: string;
+            hold: boolean;
+            made_at: number;
+            revision: number;
+            ended_at: number | null;
+            ending: ("cancelled" | "ended" | "no_show") | null;
+            imported: boolean;
+            /** @enum {unknown} */
+            state: "cancelled" | "coming" | "now" | "over";
+            mine: boolean;
+            may_change: boolean;
+            history: components["schemas"]["ChangeView"][];
+        };
+        /**
+         * ChangeView
+         * @description An entry of a reservation's history.
+         */
+        ChangeView: {
+            at: number;
+            by: string;
+            /** @enum {unknown} */
+            action: "cancelled" | "changed" | "ended" | "imported" | "made" | "released";
+            before: components["schemas"]["Terms"] | null;
+            after: components["schemas"]["Terms"];
+        };
+        /**
+         * Terms
+         * @description What a change was about.
+         */
+        Terms: {
+            person: string;
+            gpus: components["schemas"]["ReservedGpu"][];
+            start: number;
+            end: number;
+            comment: string;
+        };
+        /**
+         * Imported
+         * @description What became of each entry, in the order of the file, and how many had which outcome.
+         */
+        Imported: {
+            dry_run: boolean;
+            entries: components["schemas"]["ImportedEntry"][];
+            counts: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * ImportedEntry
+         * @description What became of an entry of the file.
+         */
+        ImportedEntry: {
+            line: number;
+            node: string;
+            index: string;
+            person: string;
+            until: string;
+            comment: string;
+            /** @enum {unknown} */
+            outcome: "already" | "conflict" | "empty" | "no_such_gpu" | "not_understood" | "over" | "refused" | "reserved";
+            message: string;
+            end: number | null;
+            reservation: string | null;
+        };
+        /**
+         * WhenView
+         * @description What it means.
+         */
+        WhenView: {
+            at: number;
+            zone: string;
+            text: string;
+            in_seconds: number;
+        };
+        /**
+         * OwnFeeds
+         * @description The calendars of an account, the oldest first.
+         */
+        OwnFeeds: {
+            items: components["schemas"]["FeedView"][];
+        };
+        /**
+         * FeedView
+         * @description A calendar's address; never its secret.
+         */
+        FeedView: {
+            id: string;
+            scope: string;
+            made_at: number;
+        };
+        /**
+         * MadeFeed
+         * @description A new calendar; its address is told only here.
+         */
+        MadeFeed: {
+            id: string;
+            path: string;
+        };
+        /**
+         * Done
+         * @description It is as it was asked for.
+         */
+        Done: {
+            /**
+             * @default true
+             * @enum {unknown}
+             */
+            done?: true;
+        };
+        /**
          * Summary
          * @description The fleet in figures. The states add up to `gpus`.
          */
@@ -1369,17 +1731,6 @@ export interface components {
             expires_at: number | null;
         };
         /**
-         * Done
-         * @description It is as it was asked for.
-         */
-        Done: {
-            /**
-             * @default true
-             * @enum {unknown}
-             */
-            done?: true;
-        };
-        /**
          * OwnSessions
          * @description The browsers an account is signed in with, the last seen first.
          */
@@ -1466,6 +1817,105 @@ export interface components {
             action: string;
             target: string;
             detail: Record<string, never>;
+        };
+        /**
+         * NewReservation
+         * @description What to reserve: `gpus` or a `wish`; until `end` or `for` so long.
+         */
+        NewReservation: {
+            /** @default null */
+            gpus?: components["schemas"]["WantedGpu"][] | null;
+            /** @default null */
+            wish?: components["schemas"]["GpuWish"] | null;
+            /** @default null */
+            start?: (number | string) | null;
+            /** @default null */
+            end?: (number | string) | null;
+            /** @default null */
+            for?: string | null;
+            /** @default  */
+            comment?: string;
+            /** @default null */
+            person?: string | null;
+            /** @default false */
+            hold?: boolean;
+            /** @default null */
+            zone?: string | null;
+            /** @default false */
+            dry_run?: boolean;
+        };
+        /**
+         * WantedGpu
+         * @description A place; without an index all GPUs of the node.
+         */
+        WantedGpu: {
+            node: string;
+            /**
+             * @description `0`, of a MIG instance `0.2`.
+             * @default null
+             */
+            index?: number | string | null;
+        };
+        /**
+         * GpuWish
+         * @description So many GPUs, whichever: the hub picks.
+         */
+        GpuWish: {
+            /** @default 1 */
+            n?: number;
+            /** @default null */
+            memory?: string | null;
+            /** @default null */
+            model?: string | null;
+            /** @default false */
+            same_node?: boolean;
+            /**
+             * @description A filter they must match.
+             * @default
+             */
+            q?: string;
+        };
+        /**
+         * ChangedReservation
+         * @description What is to be another way; what is left out stays.
+         */
+        ChangedReservation: {
+            gpus?: components["schemas"]["WantedGpu"][];
+            /** @description Seconds since 1970, an ISO time, or as people write it: `friday 18:00`. */
+            start?: number | string;
+            /** @description Seconds since 1970, an ISO time, or as people write it: `friday 18:00`. */
+            end?: number | string;
+            /** @description So much longer than now. */
+            extend?: string;
+            comment?: string;
+            /** @description Whose it is; for others by admins. */
+            person?: string;
+            /** @default null */
+            zone?: string | null;
+            /** @default null */
+            revision?: number | null;
+            /** @default false */
+            dry_run?: boolean;
+        };
+        /**
+         * CommentsFile
+         * @description A comments.json.
+         */
+        CommentsFile: {
+            /** @description What is in the file; // comments may be in it. */
+            text: string;
+            /** @default null */
+            zone?: string | null;
+            /** @default false */
+            dry_run?: boolean;
+        };
+        /**
+         * NewFeed
+         * @description What a calendar shall show.
+         */
+        NewFeed: {
+            /** @description `mine`, `fleet`, or `node:` and a name. */
+            scope: string;
         };
         /**
          * StatusRequest
@@ -1828,6 +2278,17 @@ export interface components {
             code: string;
             message: string;
             detail: string;
+            conflicts?: components["schemas"]["ReservationView"][];
+            alternatives?: components["schemas"]["AlternativeView"][];
+        };
+        /**
+         * AlternativeView
+         * @description What could be had instead.
+         */
+        AlternativeView: {
+            start: number;
+            end: number;
+            gpus: components["schemas"]["ReservedGpu"][];
         };
     };
     responses: never;
@@ -1931,7 +2392,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The filter, or what a node sent, is not understood. */
+            /** @description The filter, a time, or what a node sent, is not understood; or a reservation is not within the rules. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2282,7 +2743,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The filter, or what a node sent, is not understood. */
+            /** @description The filter, a time, or what a node sent, is not understood; or a reservation is not within the rules. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2574,6 +3035,8 @@ export interface operations {
                 model?: string;
                 /** @description All on one node. */
                 same_node?: boolean;
+                /** @description For how long, `2h` or `1d 12h`: leaves out what others reserved within. */
+                for?: string;
             };
             header?: never;
             path?: never;
@@ -2644,7 +3107,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The filter, or what a node sent, is not understood. */
+            /** @description The filter, a time, or what a node sent, is not understood; or a reservation is not within the rules. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -2672,6 +3135,8 @@ export interface operations {
                 model?: string;
                 /** @description All on one node. */
                 same_node?: boolean;
+                /** @description For how long, `2h` or `1d 12h`: leaves out what others reserved within. */
+                for?: string;
             };
             header?: never;
             path?: never;
@@ -2751,13 +3216,1259 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description The filter, or what a node sent, is not understood. */
+            /** @description The filter, a time, or what a node sent, is not understood; or a reservation is not within the rules. */
             422: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "text/plain": string;
+                };
+            };
+        };
+    };
+    listReservations: {
+        parameters: {
+            query?: {
+                /** @description No more of anybody than strangers see at this level; never more than you see without it. */
+                sight?: "anonymous" | "full" | "names";
+                /** @description Seconds since 1970; a day ago if not told. */
+                from?: number;
+                /** @description Seconds since 1970; in 31 days if not told. */
+                to?: number;
+                /** @description Only of GPUs of this node. */
+                node?: string;
+                /** @description Only those of this login. */
+                person?: string;
+                /** @description Only those of who asks. */
+                mine?: boolean;
+                /** @description How many to tell of at most. */
+                limit?: number;
+                /** @description `next` of the answer before. */
+                before?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReservationPage"];
+                };
+            };
+            /** @description A parameter is unknown or has a value that is not allowed, or the body is not as it should be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Nobody is signed in, or the key or token is unknown, revoked or at its end. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not do this, or another site's page asks for it. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The answer cannot be given in a form the request accepts. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub is not known by the name it was asked by. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub does not work as it should. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    makeReservation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewReservation"];
+            };
+        };
+        responses: {
+            /** @description What was asked for. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReservationView"];
+                };
+            };
+            /** @description A parameter is unknown or has a value that is not allowed, or the body is not as it should be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Nobody is signed in, or the key or token is unknown, revoked or at its end. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not do this, or another site's page asks for it. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The answer cannot be given in a form the request accepts. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is taken already, or has changed meanwhile. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large, as it is or unpacked. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is packed in a way the hub does not know. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub is not known by the name it was asked by. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The filter, a time, or what a node sent, is not understood; or a reservation is not within the rules. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub does not work as it should. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getReservation: {
+        parameters: {
+            query?: {
+                /** @description No more of anybody than strangers see at this level; never more than you see without it. */
+                sight?: "anonymous" | "full" | "names";
+            };
+            header?: never;
+            path: {
+                /** @description The reservation's id. */
+                reservation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReservationDetail"];
+                };
+            };
+            /** @description A parameter is unknown or has a value that is not allowed, or the body is not as it should be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Nobody is signed in, or the key or token is unknown, revoked or at its end. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not do this, or another site's page asks for it. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The answer cannot be given in a form the request accepts. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub is not known by the name it was asked by. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub does not work as it should. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    cancelReservation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The reservation's id. */
+                reservation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReservationView"];
+                };
+            };
+            /** @description A parameter is unknown or has a value that is not allowed, or the body is not as it should be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Nobody is signed in, or the key or token is unknown, revoked or at its end. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not do this, or another site's page asks for it. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The answer cannot be given in a form the request accepts. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is taken already, or has changed meanwhile. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub is not known by the name it was asked by. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub does not work as it should. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    changeReservation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The reservation's id. */
+                reservation: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangedReservation"];
+            };
+        };
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReservationView"];
+                };
+            };
+            /** @description A parameter is unknown or has a value that is not allowed, or the body is not as it should be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Nobody is signed in, or the key or token is unknown, revoked or at its end. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not do this, or another site's page asks for it. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The answer cannot be given in a form the request accepts. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is taken already, or has changed meanwhile. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large, as it is or unpacked. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is packed in a way the hub does not know. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub is not known by the name it was asked by. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The filter, a time, or what a node sent, is not understood; or a reservation is not within the rules. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub does not work as it should. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    endReservation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The reservation's id. */
+                reservation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReservationView"];
+                };
+            };
+            /** @description A parameter is unknown or has a value that is not allowed, or the body is not as it should be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Nobody is signed in, or the key or token is unknown, revoked or at its end. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not do this, or another site's page asks for it. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The answer cannot be given in a form the request accepts. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is taken already, or has changed meanwhile. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large, as it is or unpacked. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is packed in a way the hub does not know. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub is not known by the name it was asked by. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The filter, a time, or what a node sent, is not understood; or a reservation is not within the rules. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub does not work as it should. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    importReservations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CommentsFile"];
+            };
+        };
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Imported"];
+                };
+            };
+            /** @description A parameter is unknown or has a value that is not allowed, or the body is not as it should be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Nobody is signed in, or the key or token is unknown, revoked or at its end. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not do this, or another site's page asks for it. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The answer cannot be given in a form the request accepts. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large, as it is or unpacked. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is packed in a way the hub does not know. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub is not known by the name it was asked by. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The filter, a time, or what a node sent, is not understood; or a reservation is not within the rules. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub does not work as it should. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getWhen: {
+        parameters: {
+            query?: {
+                /** @description As in `friday 18:00`. */
+                text?: string;
+                /** @description The zone of times without one: `Europe/Berlin`. */
+                zone?: string;
+                /** @description Where it is the end of something: when that starts; then `2d 4h` too. */
+                start?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WhenView"];
+                };
+            };
+            /** @description A parameter is unknown or has a value that is not allowed, or the body is not as it should be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Nobody is signed in, or the key or token is unknown, revoked or at its end. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not do this, or another site's page asks for it. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The answer cannot be given in a form the request accepts. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub is not known by the name it was asked by. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The filter, a time, or what a node sent, is not understood; or a reservation is not within the rules. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    listMyFeeds: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnFeeds"];
+                };
+            };
+            /** @description A parameter is unknown or has a value that is not allowed, or the body is not as it should be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Nobody is signed in, or the key or token is unknown, revoked or at its end. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not do this, or another site's page asks for it. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The answer cannot be given in a form the request accepts. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub is not known by the name it was asked by. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub does not work as it should. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    makeMyFeed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewFeed"];
+            };
+        };
+        responses: {
+            /** @description What was asked for. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeFeed"];
+                };
+            };
+            /** @description A parameter is unknown or has a value that is not allowed, or the body is not as it should be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Nobody is signed in, or the key or token is unknown, revoked or at its end. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not do this, or another site's page asks for it. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The answer cannot be given in a form the request accepts. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The request did not arrive in time. */
+            408: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description It is taken already, or has changed meanwhile. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is too large, as it is or unpacked. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The body is packed in a way the hub does not know. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub is not known by the name it was asked by. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub does not work as it should. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    revokeMyFeed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The calendar's id. */
+                feed: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Done"];
+                };
+            };
+            /** @description A parameter is unknown or has a value that is not allowed, or the body is not as it should be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Nobody is signed in, or the key or token is unknown, revoked or at its end. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Who asks may not do this, or another site's page asks for it. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The answer cannot be given in a form the request accepts. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub is not known by the name it was asked by. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub does not work as it should. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    readFeed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The calendar's secret. */
+                secret: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/calendar": string;
+                };
+            };
+            /** @description A parameter is unknown or has a value that is not allowed, or the body is not as it should be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The answer cannot be given in a form the request accepts. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub is not known by the name it was asked by. */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub does not work as it should. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
         };
@@ -3266,7 +4977,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description It is taken already. */
+            /** @description It is taken already, or has changed meanwhile. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3293,7 +5004,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The filter, or what a node sent, is not understood. */
+            /** @description The filter, a time, or what a node sent, is not understood; or a reservation is not within the rules. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3389,7 +5100,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description It is taken already. */
+            /** @description It is taken already, or has changed meanwhile. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3416,7 +5127,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The filter, or what a node sent, is not understood. */
+            /** @description The filter, a time, or what a node sent, is not understood; or a reservation is not within the rules. */
             422: {
                 headers: {
                     [name: string]: unknown;
@@ -3512,7 +5223,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description It is taken already. */
+            /** @description It is taken already, or has changed meanwhile. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4066,7 +5777,7 @@ export interface operations {
                     "text/plain": string;
                 };
             };
-            /** @description It is taken already. */
+            /** @description It is taken already, or has changed meanwhile. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4310,7 +6021,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description It is taken already. */
+            /** @description It is taken already, or has changed meanwhile. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4661,7 +6372,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description It is taken already. */
+            /** @description It is taken already, or has changed meanwhile. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4849,7 +6560,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description It is taken already. */
+            /** @description It is taken already, or has changed meanwhile. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4975,7 +6686,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description It is taken already. */
+            /** @description It is taken already, or has changed meanwhile. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5452,7 +7163,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
-            /** @description The filter, or what a node sent, is not understood. */
+            /** @description The filter, a time, or what a node sent, is not understood; or a reservation is not within the rules. */
             422: {
                 headers: {
                     [name: string]: unknown;

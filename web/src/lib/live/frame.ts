@@ -24,6 +24,8 @@ export interface Frame {
   /** Seconds since 1970 by the hub's clock. */
   time: number;
   summary: Summary;
+  /** Grows when a reservation changes, begins or ends, or something is found about one. */
+  reservations: number;
   /** Names by number; 0 is nobody. */
   people: string[];
   layout: Layout;
@@ -63,6 +65,7 @@ interface Head {
   generation: number;
   time: number;
   summary: Summary;
+  reservations?: number;
   people?: string[];
   layout_bytes?: number;
   base?: number;
@@ -115,7 +118,7 @@ async function delta(head: Head, body: Uint8Array<ArrayBuffer>, before: Frame | 
 
 /** Lays the arrays of a frame over its planes. */
 export function arrange(
-  head: { generation: number; time: number; summary: Summary },
+  head: { generation: number; time: number; summary: Summary; reservations?: number },
   people: string[],
   layout: Layout,
   planes: Uint8Array<ArrayBuffer>,
@@ -127,11 +130,12 @@ export function arrange(
   const bytes = (plane: number) => planes.subarray(plane * gpuCount, (plane + 1) * gpuCount);
   // Every platform with a browser is little-endian, as the frames are.
   const words = (plane: number) => new Uint16Array(planes.buffer, planes.byteOffset + plane * gpuCount, gpuCount);
-  const { generation, time, summary } = head;
+  const { generation, time, summary, reservations = 0 } = head;
   return {
     generation,
     time,
     summary,
+    reservations,
     people,
     layout,
     gpuCount,

@@ -54,6 +54,12 @@ class Live {
     return this.receivedAt === null ? null : Math.max(0, (clock.now - this.receivedAt) / 1000);
   }
 
+  /** The hub's time in seconds since 1970; ticks each second. A browser's clock may be wrong, and says how much has passed. */
+  get now(): number {
+    const ahead = this.frame === null || this.receivedAt === null ? 0 : this.frame.time - this.receivedAt / 1000;
+    return clock.now / 1000 + ahead;
+  }
+
   /** There is nothing to show before somebody signs in. */
   get locked(): boolean {
     return this.status === "signed-out" && this.frame === null;

@@ -5,6 +5,8 @@ import { live } from "../../lib/live/live.svelte";
 export interface Question {
   path: string;
   query?: Query;
+  /** Not sent: another one is a reason to ask at once. */
+  version?: number;
 }
 
 export interface Answer<T> {

@@ -2,6 +2,7 @@
 import type { GpuView, NodeView } from "../../../lib/api/api";
 import { celsius, count, natural, percent } from "../../../lib/format";
 import type { Frame } from "../../../lib/live/frame";
+import { type FindingView, findingPlace, findingWords } from "../../../lib/reservations";
 import { href } from "../../../lib/route.svelte";
 import { FLAG_LABELS, GPU_STATES, type GpuState } from "../../../lib/state";
 import { diskUse } from "../cards/host";
@@ -39,6 +40,8 @@ export interface Told {
   /** In full, with their disks. */
   full: Found<NodeView>;
   idle: Idle;
+  /** Where reservations and use do not agree. */
+  findings?: readonly FindingView[];
   /** How long the longest of the idle has done nothing, in words; null: not known. */
   longest: string | null;
 }
@@ -75,12 +78,14 @@ export function idleOf(frame: Frame): Idle {
 /** What is broken first, what is wasted last; at most `most`. */
 export function lines(told: Told, most: number): Line[] {
   const { hot, warned, down, stale, full } = told;
-  const kinds = [hot, warned, down, stale, full].filter((found) => found.items.length > 0).length + (told.idle.count > 0 ? 1 : 0);
+  const { findings = [] } = told;
+  const kinds = [hot, warned, down, stale, full].filter((found) => found.items.length > 0).length + (told.idle.count > 0 ? 1 : 0) + kindsOf(findings).length;
   const sick = told.unhealthy.slice(0, Math.max(1, most - kinds));
   const more = told.unhealthyCount - sick.length;
   const found = sick.map((gpu, at) =>
     gpuLine(gpu, "unhealthy", ailment(gpu), at === sick.length - 1 && more > 0 ? `+${count(more)}` : ""),
   );
+  found.push(...kindsOf(findings).map((kind) => findingLine(findings.filter((one) => one.kind === kind))));
   if (hot.items.length > 0) {
     const [first] = hot.items;
     const words = `${celsius(first.temperature_celsius)}, ${first.flags?.includes("throttled") ? "throttled" : "hot"}`;
@@ -103,6 +108,25 @@ export function lines(told: Told, most: number): Line[] {
     });
   }
   return found.slice(0, most);
+}
+
+const FINDING_STATES = { squatter: "unhealthy", blocked: "reserved", overrun: "idle", no_show: "idle" } as const;
+
+/** Those there are, the worst first. */
+function kindsOf(findings: readonly FindingView[]): FindingView["kind"][] {
+  return (Object.keys(FINDING_STATES) as FindingView["kind"][]).filter((kind) => findings.some((one) => one.kind === kind));
+}
+
+function findingLine(same: readonly FindingView[]): Line {
+  const [first] = same;
+  return {
+    state: FINDING_STATES[first.kind],
+    title: findingPlace(first) || first.name,
+    words: findingPlace(first) === "" ? "reserved and does not use it" : findingWords(first),
+    side: same.length > 1 ? `+${count(same.length - 1)}` : "",
+    link: href("reservations", null, { id: first.reservation }),
+    id: first.gpu ?? undefined,
+  };
 }
 
 function holders({ holders }: Idle): string {

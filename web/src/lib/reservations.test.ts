@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { type FindingView, findingWords, isMine, placesText, writePlaces } from "./reservations";
+
+const places = [
+  ...["0", "1", "2", "5"].map((index) => ({ node: "gpu10", index })),
+  { node: "gpu2", index: "0.2" },
+  { node: "gpu2", index: "0.2" },
+  { node: "gpu2", index: "3" },
+];
+
+test("places as people write them", () => {
+  expect(writePlaces(places)).toBe("gpu2:3,0.2 gpu10:0-2,5");
+  expect(placesText(places)).toBe("gpu2: 3, 0.2 · gpu10: 0–2, 5");
+  expect(placesText(places, 1)).toBe("gpu2: 3, 0.2 and 1 more");
+  expect(writePlaces([])).toBe("");
+});
+
+test("a finding names both", () => {
+  const finding: FindingView = {
+    kind: "squatter", reservation: "a", node: "gpu1", index: "0", gpu: null, person: "ann", name: "Ann", other: "bob",
+    other_name: "Bob", since: 1, pids: [], message: "",
+  };
+  expect(findingWords(finding)).toBe("Bob computes on what Ann has reserved");
+  expect(findingWords(finding, true)).toBe("Bob is on it");
+  expect(findingWords({ ...finding, kind: "no_show", other: null, other_name: null })).toBe("Ann's reservation is not used");
+});
+
+test("whose it is", () => {
+  expect(isMine({ person: "Ann" }, "ann")).toBe(true);
+  expect(isMine({ person: "ann" }, "")).toBe(false);
+});

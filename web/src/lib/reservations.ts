@@ -1,0 +1,94 @@
+/** Reservations as the page speaks of them. */
+import type { components } from "./api/types";
+import { natural, ranges } from "./format";
+import { between, shortMoment } from "./moments";
+
+export type ReservationView = components["schemas"]["ReservationView"];
+export type ReservationDetail = components["schemas"]["ReservationDetail"];
+export type ReservationPage = components["schemas"]["ReservationPage"];
+export type Change = components["schemas"]["ChangeView"];
+export type FindingView = components["schemas"]["FindingView"];
+export type Alternative = components["schemas"]["AlternativeView"];
+export type BookedView = components["schemas"]["BookedView"];
+export type Understood = components["schemas"]["WhenView"];
+export type FindingKind = FindingView["kind"];
+
+/** A GPU by its place, as in reservations: it stays booked when the card is another. */
+export interface Place {
+  node: string;
+  /** "0"; of a MIG instance "0.2". */
+  index: string;
+}
+
+/** Places as people write them, and `readPlaces` reads them: "gpu03:0-3 gpu04:1". */
+export function writePlaces(places: readonly Place[]): string {
+  return byNode(places).map(([node, indices]) => `${node}:${indexText(indices).replaceAll("–", "-").replaceAll(", ", ",")}`).join(" ");
+}
+
+/** The same for reading: "gpu03: 0–3 · gpu04: 1". */
+export function placesText(places: readonly Place[], most = Infinity): string {
+  const nodes = byNode(places);
+  const shown = nodes.slice(0, most).map(([node, indices]) => `${node}: ${indexText(indices)}`);
+  return shown.join(" · ") + (nodes.length > most ? ` and ${nodes.length - most} more` : "");
+}
+
+function byNode(places: readonly Place[]): [string, string[]][] {
+  const nodes = new Map<string, string[]>();
+  for (const { node, index } of places) {
+    const indices = nodes.get(node);
+    if (indices === undefined) nodes.set(node, [index]);
+    else if (!indices.includes(index)) indices.push(index);
+  }
+  return [...nodes].sort((a, b) => natural(a[0], b[0]));
+}
+
+function indexText(indices: readonly string[]): string {
+  const whole = indices.filter((index) => /^[0-9]+$/.test(index)).map(Number);
+  const parts = indices.filter((index) => !/^[0-9]+$/.test(index)).sort(natural);
+  return [...(whole.length > 0 ? [ranges(whole)] : []), ...parts].join(", ");
+}
+
+/** What is the matter, in a few words. `short` leaves out whose reservation it is. */
+export function findingWords(finding: FindingView, short = false): string {
+  const whose = short ? "" : `${finding.name}'s `;
+  const other = finding.other_name ?? "somebody";
+  switch (finding.kind) {
+    case "squatter":
+      return short ? `${other} is on it` : `${other} computes on what ${finding.name} has reserved`;
+    case "no_show":
+      return short ? "booked, not used" : `${whose}reservation is not used`;
+    case "overrun":
+      return short ? "runs on after the end" : `${finding.name} computes on after the end`;
+    case "blocked":
+      return short ? `${other} is still on it` : `${whose}reservation begins soon, and ${other} is on it`;
+  }
+}
+
+/** Where: one GPU, or nothing where it is about all of a reservation. */
+export function findingPlace({ node, index }: FindingView): string {
+  return node === null ? "" : index === null ? node : `${node}:${index}`;
+}
+
+export const FINDING_LABELS: Record<FindingKind, string> = {
+  squatter: "Squatter",
+  no_show: "Not used",
+  overrun: "Overrun",
+  blocked: "Blocked",
+};
+
+/** "reserved by alice until Fri 18:00" */
+export function bookedWords(booked: BookedView, now: number, mine: boolean): string {
+  const who = mine ? "you" : booked.name;
+  if (booked.start <= now) return `${booked.hold ? "held" : "reserved"} by ${who} until ${shortMoment(booked.end, now)}`;
+  return `reserved from ${shortMoment(booked.start, now)} by ${who}`;
+}
+
+/** Its comment and its times, for a tooltip. */
+export function bookedTitle(booked: BookedView, now: number): string {
+  return [between(booked.start, booked.end, now), booked.comment ?? ""].filter((part) => part !== "").join("\n");
+}
+
+/** `me`: the name of who looks; empty: not known. */
+export function isMine(booked: Pick<BookedView, "person">, me: string): boolean {
+  return me !== "" && booked.person.toLowerCase() === me.toLowerCase();
+}

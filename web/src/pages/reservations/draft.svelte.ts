@@ -1,0 +1,163 @@
+/** A reservation that is being written: nothing typed is lost, whatever the hub says of it. */
+import { ApiError } from "../../lib/api/api";
+import { send } from "../../lib/api/send";
+import { zone } from "../../lib/moments";
+import { type Place, type ReservationView, writePlaces } from "../../lib/reservations";
+import { Task } from "../../lib/task.svelte";
+import { PlacesError, readPlaces } from "./places";
+import { indicesOf } from "./spots";
+import { When } from "./when.svelte";
+
+const PATH = "/api/v1/reservations";
+/** While somebody types, nothing is tried. */
+const TYPING_MS = 400;
+export const USUAL_END = "4h";
+
+/** Beside which field an objection belongs. */
+export type FieldName = "gpus" | "start" | "end" | "person" | "whole";
+const FIELDS: Record<string, FieldName> = {
+  no_gpus: "gpus",
+  gpu_unknown: "gpus",
+  not_enough: "gpus",
+  too_many_gpus: "gpus",
+  in_the_past: "start",
+  too_far: "start",
+  too_long: "end",
+  ends_before_start: "end",
+};
+
+export class Draft {
+  way = $state<"chosen" | "any">("any");
+  gpus = $state("");
+  count = $state(1);
+  memory = $state("");
+  model = $state("");
+  sameNode = $state(true);
+  comment = $state("");
+  person = $state("");
+  readonly start = new When();
+  readonly end = new When(() => this.start.at);
+
+  /** What would be reserved, by the hub's own trial; null: not tried yet, or refused. */
+  trial = $state.raw<ReservationView | null>(null);
+  objection = $state.raw<ApiError | null>(null);
+  readonly task = new Task();
+  #tried = "";
+  #round = 0;
+
+  places: Place[] | PlacesError = $derived.by(() => {
+    try {
+      return readPlaces(this.gpus, indicesOf);
+    } catch (error) {
+      if (error instanceof PlacesError) return error;
+      throw error;
+    }
+  });
+
+  constructor() {
+    this.end.text = USUAL_END;
+  }
+
+  /** Is there enough to be tried? */
+  get ready(): boolean {
+    const chosen = !(this.places instanceof PlacesError) && this.places.length > 0;
+    const begins = this.start.text.trim() === "" || this.start.at !== null;
+    return begins && this.end.at !== null && (this.way === "any" ? this.count >= 1 : chosen);
+  }
+
+  /** What is wrong with a field, in words; null: nothing. */
+  wrong(field: FieldName): string | null {
+    if (field === "gpus" && this.way === "chosen" && this.places instanceof PlacesError) return this.places.message;
+    if (field === "start" && this.start.error !== null) return this.start.error;
+    if (field === "end" && this.end.error !== null) return this.end.error;
+    const objection = this.objection;
+    if (objection === null || objection.conflicts.length > 0) return null;
+    if ((FIELDS[objection.code] ?? "whole") !== field) return null;
+    return [objection.message, objection.detail ?? ""].filter((part) => part !== "").join("; ");
+  }
+
+  /** These GPUs, and a time where one is told. */
+  choose(places: readonly Place[], start?: string, end?: string): void {
+    this.way = "chosen";
+    this.gpus = writePlaces(places);
+    if (start !== undefined) this.start.text = start;
+    if (end !== undefined) this.end.text = end;
+  }
+
+  /** In a component: the hub is asked what would come of it, while `may`. */
+  watch(may: () => boolean): void {
+    this.start.watch();
+    this.end.watch();
+    $effect(() => {
+      const wanted = may() && this.ready ? JSON.stringify(this.#body()) : "";
+      if (wanted === this.#tried) return;
+      const timer = window.setTimeout(() => void this.#try(wanted), wanted === "" ? 0 : TYPING_MS);
+      return () => clearTimeout(timer);
+    });
+  }
+
+  /** The same once more: something has changed meanwhile. */
+  tryAgain(): void {
+    if (this.#tried !== "") void this.#try(this.#tried);
+  }
+
+  async #try(wanted: string): Promise<void> {
+    this.#tried = wanted;
+    const round = ++this.#round;
+    if (wanted === "") {
+      [this.trial, this.objection] = [null, null];
+      return;
+    }
+    try {
+      const trial = await send<ReservationView>("POST", PATH, { ...JSON.parse(wanted), dry_run: true });
+      if (round === this.#round) [this.trial, this.objection] = [trial, null];
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (round === this.#round) [this.trial, this.objection] = [null, error];
+    }
+  }
+
+  /** Makes it. null: it was refused, and everything stays as it was written. */
+  async save(): Promise<ReservationView | null> {
+    let made: ReservationView | null = null;
+    await this.task.run(async () => {
+      await this.start.settle();
+      await this.end.settle();
+      if (!this.ready) return;
+      const body = this.#body();
+      this.#round++;
+      try {
+        made = await send<ReservationView>("POST", PATH, body);
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        this.#tried = JSON.stringify(body);
+        [this.trial, this.objection] = [null, error];
+        throw error;
+      }
+    });
+    if (made !== null) this.#clear();
+    return made;
+  }
+
+  #clear(): void {
+    this.gpus = "";
+    this.comment = "";
+    this.start.text = "";
+    this.#tried = "";
+    [this.trial, this.objection] = [null, null];
+  }
+
+  #body(): Record<string, unknown> {
+    const { count: n, memory, model, sameNode: same_node } = this;
+    const wish = { n, same_node: same_node && n > 1, ...(memory === "" ? {} : { memory }), ...(model === "" ? {} : { model }) };
+    return {
+      ...(this.way === "any" ? { wish } : { gpus: this.places }),
+      ...(this.start.at === null ? {} : { start: this.start.at }),
+      // What was shown is what is saved: not the words, which mean something else a minute later.
+      end: this.end.at,
+      comment: this.comment.trim(),
+      ...(this.person.trim() === "" ? {} : { person: this.person.trim() }),
+      zone: zone(),
+    };
+  }
+}

@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import type { ReservationView } from "../../lib/reservations";
+import { testFleet } from "../fleet/fleet_for_tests";
+import { Blocks, runs } from "./blocks";
+import { nodeRow, rowBySlot, rowsOf, sameRows } from "./rows";
+
+const free = { state: "free" } as const;
+const { nodes, frame } = testFleet({ a: [free, free, free], b: [free, free] });
+const none = () => false;
+
+function reservation(id: string, slots: number[], start: number, last: number): ReservationView {
+  return {
+    id, person: "ann", name: "ann", maker: "ann", gpus: slots.map((slot) => ({ node: "", index: "", id: String(slot) })), start,
+    end: last, last, comment: "", hold: false, made_at: 0, revision: 1, ended_at: null, ending: null, imported: false,
+    state: "coming", mine: false, may_change: false,
+  };
+}
+
+function blocksOf(all: ReservationView[], collapsed = none as (node: string) => boolean): Blocks {
+  const rows = rowsOf(nodes, null, collapsed);
+  const bySlot = rowBySlot(rows, nodes, frame.gpuCount);
+  return new Blocks(all, rows, (gpu) => (gpu.id === null ? -1 : bySlot[Number(gpu.id)]));
+}
+
+test("below each node its GPUs", () => {
+  expect([...rowsOf(nodes, null, none)]).toEqual([nodeRow(0), 0, 1, 2, nodeRow(1), 3, 4]);
+  expect([...rowsOf(nodes, null, (name) => name === "a")]).toEqual([nodeRow(0), nodeRow(1), 3, 4]);
+  expect([...rowsOf(nodes, Uint8Array.from([0, 1, 0, 0, 0]), none)]).toEqual([nodeRow(0), 1]);
+  expect(sameRows(rowsOf(nodes, null, none), rowsOf(nodes, null, none))).toBe(true);
+});
+
+test("a row for each GPU, the node's where it is collapsed, none where it is filtered out", () => {
+  expect([...rowBySlot(rowsOf(nodes, null, none), nodes, 5)]).toEqual([1, 2, 3, 5, 6]);
+  expect([...rowBySlot(rowsOf(nodes, null, (name) => name === "a"), nodes, 5)]).toEqual([0, 0, 0, 2, 3]);
+  expect([...rowBySlot(rowsOf(nodes, Uint8Array.from([0, 1, 0, 0, 0]), none), nodes, 5)]).toEqual([-1, 1, -1, -1, -1]);
+});
+
+test("neighbours are one block", () => {
+  expect(runs([1, 2, 3, 5, 7, 8])).toEqual([[1, 3], [5, 5], [7, 8]]);
+  const blocks = blocksOf([reservation("x", [0, 1, 4], 10, 20)]);
+  expect(blocks.of("x").map(({ first, last }) => [first, last])).toEqual([[1, 2], [6, 6]]);
+});
+
+test("a block that begins above the window is seen, and each once", () => {
+  const blocks = blocksOf([reservation("x", [0, 1, 2], 10, 20), reservation("y", [3], 30, 40)]);
+  expect(blocks.inSight(3, 7, 0, 100).map((block) => block.reservation.id)).toEqual(["x", "y"]);
+  // It ends where the window begins: nothing of it is there.
+  expect(blocks.inSight(0, 7, 20, 30)).toEqual([]);
+  expect(blocks.at(5, 35, 36)).toHaveLength(1);
+});
+
+test("what was cancelled, and what has no row, is not drawn", () => {
+  const lost = { ...reservation("lost", [], 1, 2), gpus: [{ node: "gone", index: "0", id: null }] };
+  const blocks = blocksOf([reservation("cancelled", [0], 10, 10), lost]);
+  expect(blocks.inSight(0, 7, 0, 100)).toEqual([]);
+});
+
+test("in the head of a collapsed node it is a line", () => {
+  const blocks = blocksOf([reservation("x", [0, 2], 10, 20)], (name) => name === "a");
+  expect(blocks.of("x")).toMatchObject([{ first: 0, last: 0, thin: true }]);
+});

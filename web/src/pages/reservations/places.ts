@@ -1,0 +1,53 @@
+/** Reads GPUs as people write them: "gpu03:0-3 gpu04", "gpu[01-04]:0,2.1". */
+import { NodeSetError, expand } from "../../lib/nodeset";
+import type { Place } from "../../lib/reservations";
+
+export class PlacesError extends Error {}
+
+/** Splits at blanks and at commas that are followed by another node. */
+function words(text: string): string[] {
+  return text.split(/[\s;]+|,(?=\s|[^\d[\]][^,\s]*:)/).filter((word) => word !== "");
+}
+
+/**
+ * The places of a text; throws PlacesError. `indices` are those of a node as they are written, undefined: there is no
+ * such node. A node alone stands for all its GPUs.
+ */
+export function readPlaces(text: string, indices: (node: string) => readonly string[] | undefined): Place[] {
+  const places = new Map<string, Place>();
+  for (const word of words(text)) {
+    const at = word.lastIndexOf(":");
+    const [nodes, written] = at < 0 ? [word, null] : [word.slice(0, at), word.slice(at + 1)];
+    for (const node of names(nodes)) {
+      const known = indices(node);
+      if (known === undefined) throw new PlacesError(`there is no node "${node}"`);
+      for (const index of written === null ? known : expanded(written, word)) {
+        if (!known.includes(index)) throw new PlacesError(`${node} has no GPU ${index}; it has ${known.join(", ") || "none"}`);
+        places.set(`${node}:${index}`, { node, index });
+      }
+    }
+  }
+  return [...places.values()];
+}
+
+function names(text: string): Iterable<string> {
+  try {
+    return expand(text);
+  } catch (error) {
+    if (error instanceof NodeSetError) throw new PlacesError(`"${text}": ${error.message}`);
+    throw error;
+  }
+}
+
+function expanded(written: string, word: string): string[] {
+  return written.split(",").flatMap((part) => {
+    const range = /^(\d{1,3})-(\d{1,3})$/.exec(part);
+    if (range !== null) {
+      const [first, last] = [Number(range[1]), Number(range[2])];
+      if (last < first) throw new PlacesError(`"${part}" in "${word}" is no range`);
+      return Array.from({ length: last - first + 1 }, (_, of) => String(first + of));
+    }
+    if (!/^\d{1,3}(\.\d{1,3})?$/.test(part)) throw new PlacesError(`"${part}" in "${word}" is no GPU; write gpu03:0-3 or gpu03:0.2`);
+    return [part];
+  });
+}

@@ -1,0 +1,82 @@
+import { expect, test } from "vitest";
+import { DAY, HOUR, midnight } from "../../lib/moments";
+import {
+  LONGEST, SHORTEST, axisOf, cellStep, readSpan, snapStep, snapped, spanOf, timeAt, turned, viewOf, writeSpan, xOf, zoomed,
+} from "./scale";
+
+// Before the first Date.
+process.env.TZ = "Europe/Berlin";
+
+const at = (text: string) => new Date(text).getTime() / 1000;
+const NOON = at("2026-11-18T12:00:00");
+
+test("a view begins with its day", () => {
+  expect(spanOf("week", NOON)).toEqual({ from: at("2026-11-18T00:00:00"), to: at("2026-11-25T00:00:00") });
+  expect(viewOf(spanOf("month", NOON))).toBe("month");
+  // A week with an hour more is still a week.
+  const autumn = spanOf("week", at("2026-10-22T12:00:00"));
+  expect(autumn.to - autumn.from).toBe(7 * DAY + HOUR);
+  expect(viewOf(autumn)).toBe("week");
+  expect(turned(autumn, 1)).toEqual(spanOf("week", at("2026-10-29T12:00:00")));
+  expect(turned(turned(autumn, 1), -1)).toEqual(autumn);
+});
+
+test("the time under the pointer stays there while it is zoomed", () => {
+  let span = spanOf("week", NOON);
+  for (const factor of [0.5, 0.7, 3, 0.1, 1.9]) {
+    const x = xOf(NOON, span, 1200);
+    span = zoomed(span, factor, NOON);
+    expect(Math.abs(xOf(NOON, span, 1200) - x)).toBeLessThan(0.1);
+    expect(timeAt(x, span, 1200)).toBeCloseTo(NOON, -2);
+  }
+  expect(zoomed(span, 1e-9, NOON).to - zoomed(span, 1e-9, NOON).from).toBe(SHORTEST);
+  expect(zoomed(span, 1e9, NOON).to - zoomed(span, 1e9, NOON).from).toBe(LONGEST);
+});
+
+test("a hand snaps to what it can hit", () => {
+  expect(snapStep(spanOf("day", NOON), 1200)).toBe(HOUR / 4);
+  expect(snapStep(spanOf("week", NOON), 1200)).toBe(HOUR);
+  expect(snapStep(spanOf("month", NOON), 1200)).toBe(6 * HOUR);
+  expect([cellStep(spanOf("day", NOON), 1200), cellStep(spanOf("week", NOON), 1200), cellStep(spanOf("month", NOON), 1200)]).toEqual([
+    HOUR, 6 * HOUR, DAY,
+  ]);
+});
+
+test("it snaps by the clock on the wall, also where that changes", () => {
+  expect(snapped(at("2026-11-18T14:22:00"), HOUR / 2)).toBe(at("2026-11-18T14:30:00"));
+  expect(snapped(at("2026-11-18T14:52:00"), HOUR, "down")).toBe(at("2026-11-18T14:00:00"));
+  expect(snapped(at("2026-03-29T05:10:00"), 6 * HOUR)).toBe(at("2026-03-29T06:00:00"));
+  expect(snapped(at("2026-11-18T23:50:00"), HOUR)).toBe(at("2026-11-19T00:00:00"));
+});
+
+test("days with hours, or months with days, as there is room", () => {
+  const week = axisOf(spanOf("week", NOON), 1200);
+  expect(week.majors.map((mark) => mark.text).slice(0, 2)).toEqual(["Wed 18 Nov", "Thu 19 Nov"]);
+  expect(week.minors.slice(0, 4).map((mark) => mark.text)).toEqual(["00:00", "06:00", "12:00", "18:00"]);
+  expect(week.weekends.map((one) => one.from)).toEqual([at("2026-11-21T00:00:00"), at("2026-11-22T00:00:00")]);
+  const month = axisOf(spanOf("month", NOON), 1200);
+  expect(month.majors.map((mark) => mark.text)).toEqual(["November 2026", "December 2026"]);
+  expect(month.minors).toHaveLength(31);
+  const narrow = axisOf(spanOf("month", NOON), 256);
+  expect(narrow.minors.length).toBeLessThan(12);
+});
+
+test("an hour that does not exist has no mark", () => {
+  const day = axisOf(spanOf("day", at("2026-03-29T12:00:00")), 2400);
+  const hours = day.minors.map((mark) => mark.text);
+  expect(hours).not.toContain("02:00");
+  expect(hours).toHaveLength(23);
+  expect(new Set(day.minors.map((mark) => mark.at)).size).toBe(23);
+});
+
+test("the window is in the address, and comes back from it", () => {
+  const today = spanOf("week", NOON);
+  expect(writeSpan(today, NOON)).toEqual({ view: null, from: null, hours: null });
+  for (const span of [today, spanOf("day", NOON + 40 * DAY), spanOf("month", NOON), { from: midnight(NOON) + 6 * HOUR, to: midnight(NOON) + 42 * HOUR }]) {
+    const query = Object.fromEntries(Object.entries(writeSpan(span, NOON)).filter(([, value]) => value !== null)) as Record<string, string>;
+    expect(readSpan(query, NOON)).toEqual(span);
+  }
+  for (const query of [{ from: "soon" }, { view: "year" }, { hours: "many" }, { from: "2026-99-99x" }] as Record<string, string>[]) {
+    expect(readSpan(query, NOON)).toEqual(today);
+  }
+});
