@@ -429,11 +429,7 @@ def test_who_is_hidden(tmp_path: Path):
 def test_calendars(site: Site):
     site.made("gpu1:1", comment="mine, really\r\nBEGIN:VEVENT")
     site.made("gpu2:1", who="admin", comment="of the admin")
-    cookie = {
-        "Cookie": f"{site.people.access().cookies.name}={site.people.cookie('member')}",
-        "Origin": "http://hub",
-        "X-Gpulse": "1",
-    }
+    cookie = {**site.people.page(site.people.session("member")), "Origin": "http://hub"}
 
     def make(scope: str) -> str:
         body = json.dumps({"scope": scope}).encode()

@@ -85,7 +85,7 @@ def test_one_that_was_cancelled_stays_and_says_so():
 @pytest.mark.parametrize("ending", ["ended", "no_show"])
 def test_one_that_ended_early_ends_then(ending):
     early = datetime(2026, 11, 20, 12, tzinfo=UTC)
-    one = event(ended_at=early.timestamp(), ending=ending)
+    one = event(ended_at=early.timestamp(), changed_at=early.timestamp(), ending=ending)
     assert (str(one["STATUS"]), one.decoded("DTEND"), one.decoded("LAST-MODIFIED")) == ("CONFIRMED", early, early)
 
 

@@ -39,10 +39,14 @@ def come_in(seen: Seen, name: str, path: str = "#/reservations") -> Page:
 
 # In the page itself: the hub takes changes from nowhere else without a key.
 _ASK = """async ([method, path, body]) => {
-    const headers = { "X-Gpulse": "1", ...(body === null ? {} : { "Content-Type": "application/json" }) };
+    const kept = `gpulse.key ${location.href.split("#")[0]}`;
+    const key = path === "session" ? "1" : (JSON.parse(localStorage.getItem(kept)) ?? "1");
+    const headers = { "X-Gpulse": key, ...(body === null ? {} : { "Content-Type": "application/json" }) };
     const text = body === null ? undefined : JSON.stringify(body);
     const answer = await fetch(`api/v1/${path}`, { method, headers, body: text });
-    return [answer.status, await answer.json()];
+    const told = await answer.json();
+    if (path === "session" && answer.ok) localStorage.setItem(kept, JSON.stringify(told.page_key));
+    return [answer.status, told];
 }"""
 
 

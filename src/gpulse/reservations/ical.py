@@ -41,7 +41,7 @@ def _event(one: Reservation, now: float) -> Event:
     event = Event()
     event.add("uid", f"{one.id}@gpulse")
     event.add("dtstamp", _moment(now))
-    event.add("last-modified", _moment(max(one.made_at, one.ended_at or 0.0)))
+    event.add("last-modified", _moment(one.changed_at or one.made_at))
     event.add("created", _moment(one.made_at))
     event.add("sequence", one.revision)
     event.add("dtstart", start)

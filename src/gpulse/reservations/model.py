@@ -49,6 +49,8 @@ class Reservation(msgspec.Struct, frozen=True, kw_only=True):
     made_at: float
     # Another, higher number after each change.
     revision: int
+    # When it was last changed; None: never.
+    changed_at: float | None = None
     # When it was ended before its time, and how.
     ended_at: float | None = None
     ending: Ending | None = None

@@ -144,6 +144,7 @@ def read(kept: Kept) -> Reservation:
         hold=row.hold,
         made_at=row.made_at,
         revision=row.revision,
+        changed_at=row.changed_at,
         ended_at=row.ended_at,
         ending=row.ending,  # type: ignore[arg-type]  # only what a Reservation had gets there
         imported=row.imported,
@@ -198,7 +199,7 @@ def _added(connection: Connection, made: Reservation, by: By, now: float) -> Res
 def _replaced(
     connection: Connection, before: Reservation, after: Reservation, action: Action, by: str, now: float
 ) -> Reservation:
-    after = msgspec.structs.replace(after, revision=hub.next_revision(connection))
+    after = msgspec.structs.replace(after, revision=hub.next_revision(connection), changed_at=now)
     table.change(connection, _row(after), None if after.places == before.places else after.places)
     _note(connection, before, after, action, by, now)
     return after
@@ -223,6 +224,7 @@ def _row(one: Reservation) -> ReservationRow:
         hold=one.hold,
         imported=one.imported,
         made_at=one.made_at,
+        changed_at=one.changed_at,
         ended_at=one.ended_at,
         ending=one.ending,
         revision=one.revision,

@@ -44,6 +44,7 @@ reservations = Table(
     Column("hold", Boolean, nullable=False),
     Column("imported", Boolean, nullable=False),
     Column("made_at", Double, nullable=False),
+    Column("changed_at", Double),
     Column("ended_at", Double),
     Column("ending", String(9)),
     Column("revision", Integer, nullable=False, index=True),
@@ -85,6 +86,7 @@ class ReservationRow(NamedTuple):
     hold: bool
     imported: bool
     made_at: float
+    changed_at: float | None
     ended_at: float | None
     ending: str | None
     revision: int

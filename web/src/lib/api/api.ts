@@ -27,6 +27,7 @@ export type SessionView = components["schemas"]["SessionView"];
 export type OwnSessions = components["schemas"]["OwnSessions"];
 export type KeyView = components["schemas"]["KeyView"];
 export type OwnKeys = components["schemas"]["OwnKeys"];
+export type OwnFeeds = components["schemas"]["OwnFeeds"];
 export type AccountView = components["schemas"]["AccountView"];
 export type AccountPage = components["schemas"]["AccountPage"];
 export type AuditLine = components["schemas"]["AuditLine"];

@@ -20,6 +20,7 @@ def upgrade() -> None:
         sa.Column("hold", sa.Boolean, nullable=False),
         sa.Column("imported", sa.Boolean, nullable=False),
         sa.Column("made_at", sa.Double, nullable=False),
+        sa.Column("changed_at", sa.Double),
         sa.Column("ended_at", sa.Double),
         sa.Column("ending", sa.String(9)),
         sa.Column("revision", sa.Integer, nullable=False),
