@@ -3,21 +3,43 @@
 import sqlite3
 
 import pytest
+from sqlalchemy import insert
 
+from gpulse.auth import token_text
 from gpulse.auth.directory import Directory
 from gpulse.auth.tokens import Tokens
 from gpulse.store import Records, migrations
+from gpulse.store.tokens import NODE, REVOKED, TokenRow
+from gpulse.store.tokens import tokens as table
 
 
 @pytest.fixture
 def of_0001(tmp_path, monkeypatch):
     """A folder as the version before accounts left it, and the text of a node's token there."""
     monkeypatch.setattr(migrations, "HEAD", "0001")
+    text, live = token_text.make(NODE)
+    revoked = token_text.make(NODE)[1]
+
+    def rows(connection):
+        for revision, (name, parts, ended_at) in enumerate((("gpu01", live, None), ("gpu02", revoked, 2.0)), 1):
+            row = TokenRow(
+                id=parts.id,
+                kind=NODE,
+                nodes=name,
+                digest=parts.digest,
+                replaces=False,
+                created_at=1.0,
+                expires_at=None,
+                used_at=None,
+                ended_at=ended_at,
+                ended=None if ended_at is None else REVOKED,
+                joined_by=None,
+                revision=revision,
+            )
+            connection.execute(insert(table), row._asdict())
+
     with Records(tmp_path) as records:
-        tokens = Tokens(records)
-        text = tokens.create_node("gpu01")
-        tokens.create_node("gpu02")
-        tokens.revoke(["gpu02"])
+        records.write(rows).result()
     monkeypatch.undo()
     return tmp_path, text
 
