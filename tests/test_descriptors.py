@@ -91,7 +91,7 @@ def test_a_hub_without_files_left_goes_on_serving(tmp_path: Path):
             metrics = reader.get("metrics?only=hub")
             assert metrics.status_code == 200
             assert "process_max_fds 64.0" in metrics.text
-            connections[0].sendall(b"GET /healthz HTTP/1.1\r\nHost: hub\r\n\r\n")
+            connections[0].sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert connections[0].recv(100).startswith(b"HTTP/1.1 200")
             # It does not ask in a circle whether it can accept by now.
             assert cpu_seconds(hub.process.pid) - before < 0.5 * (time.monotonic() - began)

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from gpulse.auth import local_key
 from tests.fake_nvml import Process, h100_node
 from tests.hub.running import GPULSE, RunningHub
 
@@ -36,14 +37,18 @@ def ask(hub, *arguments):
 def test_one_live_truth_over_ssh(serve, client, pids):
     servers = [serve(gpus=2) for _ in range(3)]
     servers[1].fake.describe(h100_node(2, [Process(pids[0], gpu=0, memory="9GiB", sm=55)]))
-    with start(client, *servers) as hub:
+    data = client.home / "data"
+    with start(client, *servers, options=["--data", str(data)]) as hub:
         hub.until(lambda: set(states(hub).values()) == {"up"})
         hub.until(lambda: hub.get("api/v1/summary")["gpus"] == 6)
         (gpu,) = [one for one in hub.get("api/v1/gpus", q="node:gpu2")["items"] if one.get("people")]
         assert (gpu["node"], gpu["index"], gpu["people"][0]["memory_bytes"]) == ("gpu2", 0, 9 << 30)
         assert gpu["state"] == "busy"
         node = hub.node("gpu2")
-        assert node["processes"][0]["command"] == "sleep 300"
+        assert node["processes"][0]["command"] == "sleep", "to who has not signed in"
+        key = local_key.read(data, hub.url)
+        whole = httpx.get(f"{hub.url}api/v1/nodes/gpu2", headers={"Authorization": f"Bearer {key}"}).json()
+        assert whole["processes"][0]["command"] == "sleep 300", "to who runs the hub"
         assert hub.until(lambda: hub.node("gpu2").get("rates"))["cpu_ratio"] is not None
         assert abs(node["clock_difference_seconds"]) < 5
         listed = json.loads(ask(hub, "nodes", "--json").stdout)
