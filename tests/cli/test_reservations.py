@@ -117,7 +117,8 @@ def test_list_extend_end_and_cancel(hub: Running):
     longer = hub.run("extend", made["id"][:6], "1h")
     assert (longer.returncode, longer.stdout.splitlines()[3][-5:]) == (0, "(3 h)")
     shorter = hub.run("extend", made["id"], "--until", "1h", "--json")
-    assert round(json.loads(shorter.stdout)["end"] - made["start"]) == 3600
+    # Times that people write are whole seconds.
+    assert abs(json.loads(shorter.stdout)["end"] - made["start"] - 3600) <= 1
     assert hub.run("end", made["id"][:6]).stdout.splitlines()[0] == f"ended: {made['id']}"
     again = hub.run("cancel", made["id"])
     assert (again.returncode, again.stderr) == (2, "gpulse: this reservation is over; make another\n")
@@ -162,6 +163,29 @@ def test_what_is_reserved_for_me_needs_no_hold(hub: Running):
     assert done.stdout == "export CUDA_VISIBLE_DEVICES=3\n"
     assert "they are reserved for you already" in done.stderr
     assert hub.run("free", "-n", "4", "--same-node", who="admin").returncode == 1
+
+
+def test_held_until_ones_own_reservation_begins(hub: Running):
+    assert hub.run("reserve", "gpu1:1-3", "--from", "in 5m", "--for", "1h").returncode == 0
+    hub.site.tick()
+    done = hub.run("free", "node:gpu1", "--hold", "10m", "--export")
+    assert (done.returncode, done.stdout) == (0, "export CUDA_VISIBLE_DEVICES=1\n")
+    assert ", when your own reservation begins; gpulse cancel " in done.stderr
+    assert ("member", "gpu1:1", True) in hub.reserved()
+
+
+def test_who_may_not_hold_does_not_wait_for_it(hub: Running):
+    hub.site.made("gpu1:1", "gpu1:2", "gpu1:3", "gpu2:1", "gpu2:2", "gpu2:3", who="admin")
+    hub.site.tick()
+    too_long = hub.run("free", "--wait", "--hold", "2h")
+    assert (too_long.returncode, "30 minutes at most" in too_long.stderr) == (2, True)
+    assert "waiting for" not in too_long.stderr
+
+
+def test_a_short_id_of_one_far_ahead(hub: Running):
+    assert hub.run("reserve", "gpu1:1", "--from", "in 40 days", "--for", "1h", who="admin").returncode == 0
+    (listed,) = json.loads(hub.run("reservations", "--json").stdout)["reservations"]
+    assert hub.run("cancel", listed["id"][:6], who="admin").returncode == 0
 
 
 def test_who_was_too_slow_looks_again(hub: Running):

@@ -106,6 +106,17 @@ def test_free_leaves_out_what_others_have_within_the_time(fleet: Fleet):
     assert missing.explanation.endswith("; 1 is reserved; 1 is free now but reserved within the time")
 
 
+def test_what_is_mine_next_does_not_hide_who_comes_after(fleet: Fleet):
+    mine = BOB._replace(person="ann")
+    after = BOB._replace(start=BOB.start + 3600, end=BOB.end + 3600)
+    for spot in (("n1", "0"), ("n1", "1"), ("n1", "2")):
+        fleet.book({}, {spot: mine}, {spot: after})
+        fleet.tick()
+        assert len(found(fleet, 3, "ann", after.start - NOW)) == 3
+        assert found(fleet, 3, "ann", after.start - NOW + 1) == []
+        assert found(fleet, 3, None, mine.start - NOW + 1) == []
+
+
 def test_what_is_reserved_for_me_is_free_for_me_and_taken_first(fleet: Fleet):
     fleet.book({("n1", "1"): ANN}, {})
     fleet.tick()

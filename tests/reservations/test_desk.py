@@ -153,7 +153,7 @@ def test_who_is_on_a_place(world: World):
     assert uses.by_place == {
         Place("n0", "0"): reality.Use(True, (ann,)),
         Place("n0", "0.1"): reality.Use(True, (ann,)),
-        Place("n0", "1"): reality.Use(True, ()),
+        Place("n0", "1"): reality.Use(True, (), unknown=True),
         Place("gone", "0"): reality.Use(False, ()),
     }
     fleet.place(NodePlace(name="gone"))

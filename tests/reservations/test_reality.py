@@ -77,6 +77,16 @@ def test_no_show_only_where_they_could_have_come():
     assert len(found([mine], NOW + 1.5 * HOUR, uses(a0="", a1=""), memory)) == 1
 
 
+def test_somebody_of_whom_nothing_is_known_may_be_who_should_be_there():
+    """As where the probe sees no owners: in a container, or with hidepid."""
+    mine, half = reservation("a:0 a:1", 0, 5, "ann", id="r"), NOW + 0.5 * HOUR
+    assert found([mine], half, uses(a0=Use(True, (), unknown=True), a1="")) == []
+    told, memory = findings([mine], half, uses(a0=Use(True, (), unknown=True), a1=""), BEGAN, SETTINGS)
+    assert found([mine], half + 0.4 * HOUR, uses(a0="", a1=""), memory) == []
+    assert len(found([mine], half + 0.5 * HOUR, uses(a0="", a1=""), memory)) == 1
+    assert told == []
+
+
 def test_a_hold_is_there_to_be_unused():
     hold = reservation("a:0", 0, 5, "ann", id="r", hold=True)
     assert found([hold], NOW + 4 * HOUR, uses(a0="")) == []

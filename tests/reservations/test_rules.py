@@ -188,6 +188,14 @@ def test_changes_are_in_nobodys_way():
     refused("conflict", check_change, one, changed(one, places=places("a:0 a:1")), [one, there], ANN, NOW)
 
 
+def test_what_others_had_before_cannot_be_added_to_one_that_runs():
+    """It would have been theirs and ours at once: another reservation is what is wanted."""
+    mine, over = reservation("a:0", -3, 5), reservation("a:1", -2, -1, "bob")
+    error = refused("conflict", check_change, mine, changed(mine, places=places("a:0 a:1")), [mine, over], ANN, NOW)
+    assert (error.detail, error.conflicts) == ("make another reservation for that", [over])
+    check_change(mine, changed(mine, places=places("a:0 a:2")), [mine, over], ANN, NOW)
+
+
 def test_limits_are_for_what_is_added():
     """Who has more than the limits of today may keep it, or have less."""
     one = reservation("a:0 a:1 a:2 a:3 a:4 a:5", 1, 100)
@@ -230,6 +238,15 @@ def test_alternatives():
         wanted("d:0"), [reservation("d:0", 0, 9), reservation("d:1.2", 0, 9)], kinds | {place("d:1"): "A100"}, NOW
     )
     assert only.places == places("d:0")
+
+
+def test_what_is_offered_can_be_written():
+    """Somebody reserved "now, for two hours" at an odd moment: the offer is a whole minute, after it."""
+    odd = reservation("a:0", 0, 2.01, "bob")
+    (later,) = alternatives(wanted("a:0", 1, 2), [odd], {}, NOW)
+    assert later.start % 60 == 0
+    assert odd.end < later.start <= odd.end + 60
+    check_new(wanted("a:0", (later.start - NOW) / HOUR, (later.end - NOW) / HOUR), [odd], ANN, NOW)
 
 
 SPANS = st.tuples(st.integers(0, 20), st.integers(1, 6), st.sampled_from(["a:0", "a:1", "a:0.1", "a:0.2", "b:0"]))

@@ -33,10 +33,19 @@ def test_made_and_told(table, doing, clock):
     assert table.current(NOW) == table.current(NOW + 5 * HOUR - 1) == [made]
     assert table.current(NOW + 5 * HOUR) == table.current(NOW - 1) == []
     later = doing(table.make(wanted("a:2", 5, 6, "bob", hold=True), BOB))
-    assert table.upcoming() == {place("a:2"): later}
+    assert table.upcoming() == {place("a:2"): (later,)}
     assert table.next_change(NOW) == later.start
     clock.now = later.start
     assert (table.current(), table.upcoming(), table.next_change(clock.now)) == ([later], {}, later.end)
+
+
+def test_who_comes_next_and_who_is_the_next_other_one(table, doing):
+    first = doing(table.make(wanted("a:0", 1, 2), ANN))
+    doing(table.make(wanted("a:0", 3, 4), ANN))
+    assert table.upcoming() == {place("a:0"): (first,)}
+    other = doing(table.make(wanted("a:0", 5, 6, "bob"), BOB))
+    assert table.upcoming() == {place("a:0"): (first, other)}
+    assert table.upcoming(within=4 * HOUR) == {place("a:0"): (first,)}
 
 
 def test_a_start_of_a_moment_ago_is_now(table, doing):

@@ -35,4 +35,6 @@ def test_by_the_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     (folder / "Vienna").touch()
     (tmp_path / "localtime").symlink_to(folder / "Vienna")
     assert own_zone(tmp_path / "localtime").key == "Europe/Vienna"
-    assert own_zone(tmp_path / "nothing").key == "UTC"
+    (tmp_path / "timezone").write_text("Europe/Oslo\n")
+    assert own_zone(tmp_path / "nothing", tmp_path / "timezone").key == "Europe/Oslo", "a copy, as in containers"
+    assert own_zone(tmp_path / "nothing", tmp_path / "nothing").key == "UTC"

@@ -19,6 +19,7 @@ from gpulse.api.reserving import (
     check_hold,
     choice_of,
     kinds_of,
+    login_of,
     places_of,
     span_of,
 )
@@ -43,7 +44,7 @@ async def make_reservation(
         check_hold(desk, start, end)
     if (asked.gpus is None) == (asked.wish is None):
         raise RequestError(422, "no_gpus", "say which GPUs", 'give one of "gpus" and "wish"')
-    person = asked.person or who.name or ""
+    person = login_of(hub, asked.person) if asked.person is not None else who.name or ""
     places = await places_of(hub, asked.gpus) if asked.gpus is not None else ()
     wish = await choice_of(hub, asked.wish, person, incoming.sight) if asked.wish is not None else None
     wanted = Wanted(person=person, places=places, start=start, end=end, comment=asked.comment, hold=asked.hold)
@@ -78,7 +79,7 @@ async def change_reservation(hub: Hub, query: object, path: Mapping[str, str], i
     elif not isinstance(asked.end, UnsetType):
         end = times.end(asked.end, before.start if start is None else start)
     changes = Changes(
-        person=None if isinstance(asked.person, UnsetType) else asked.person,
+        person=None if isinstance(asked.person, UnsetType) else login_of(hub, asked.person),
         places=None if isinstance(asked.gpus, UnsetType) else await places_of(hub, asked.gpus),
         start=start,
         end=end,

@@ -17,6 +17,7 @@ from gpulse.config.reservations import Limits
 from gpulse.errors import RequestError
 from gpulse.reservations.desk import Desk
 from gpulse.reservations.model import Reservation
+from gpulse.reservations.reality import Finding
 
 _DAY = 86400.0
 # What is in memory; who asks for more asks the database.
@@ -108,7 +109,7 @@ async def list_reservations(
         views.finding(one)
         for one in desk.findings
         if not nothing
-        and (node is None or (one.place is not None and one.place.node == node))
+        and (node is None or node in _nodes_of(desk, one))
         and (person is None or person in (one.person, one.other))
     ]
     return ReservationPage(
@@ -121,6 +122,14 @@ async def list_reservations(
         limits=by_of(desk.settings, who).limits if at_least(who.role, "member") else None,
         zone=desk.zone.key,
     )
+
+
+def _nodes_of(desk: Desk, finding: Finding) -> set[str]:
+    """A no-show is one of all its GPUs."""
+    if finding.place is not None:
+        return {finding.place.node}
+    about = desk.table.by_id(finding.reservation)
+    return set() if about is None else {place.node for place in about.places}
 
 
 async def _found(desk: Desk, query: ReservationsQuery, person: str | None) -> list[Reservation]:

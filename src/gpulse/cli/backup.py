@@ -26,6 +26,7 @@ def backup(
     # Opened, a wrong folder would have records from then on: none.
     if url is None and not (folder / FILE).exists():
         raise StoreError(f"there are no records in {folder}; name the hub's folder with --data")
-    with Records(folder, url) as records:
+    # Somebody who makes a backup before an upgrade wants what was there before.
+    with Records(folder, url, upgrade=False) as records:
         count = back_up(records, file)
     typer.echo(f"{figures.amount(count, 'row', 'rows')} in {file}")

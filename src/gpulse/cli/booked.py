@@ -1,5 +1,6 @@
 """Reservations as the hub tells of them, in words for a terminal; times are in this machine's zone."""
 
+import time
 from datetime import datetime
 
 import msgspec
@@ -13,6 +14,7 @@ from gpulse.errors import GpulseError, HubRefused
 
 # Also of what cannot be had: it is no mistake, but there is no reservation.
 NOT_RESERVED = 1
+_PAST_SECONDS, _AHEAD_SECONDS = 31 * 86400, 3660 * 86400
 _ID_LENGTH = 12
 _LEAST_OF_ID = 4
 
@@ -118,12 +120,31 @@ def refused(hub: Hub, refusal: HubRefused) -> typer.Exit:
     return typer.Exit(NOT_RESERVED)
 
 
+def span(now: float, *, past: bool = True) -> dict[str, str]:
+    """All there is to ask for; what is over only back to a month ago."""
+    return {"from": f"{now - _PAST_SECONDS if past else now:.0f}", "to": f"{now + _AHEAD_SECONDS:.0f}"}
+
+
+def every(hub: Hub, wanted: dict[str, str]) -> list[Reservation]:
+    """However many pages there are."""
+    return all_pages(hub, hub.get("/reservations", wanted), wanted).reservations
+
+
+def all_pages(hub: Hub, body: bytes, wanted: dict[str, str]) -> Page:
+    page = last = hub.decode(body, Page)
+    while last.next is not None:
+        last = hub.decode(hub.get("/reservations", wanted | {"before": last.next}), Page)
+        page.reservations += last.reservations
+    return page
+
+
 def find(hub: Hub, identity: str) -> str:
     """The whole id of a reservation of which the first letters are given."""
     if len(identity) >= _ID_LENGTH:
         return quoted(identity)
-    page = hub.decode(hub.get("/reservations"), Page)
-    found = [one for one in page.reservations if one.id.startswith(identity)]
+    found = [one for one in every(hub, span(time.time())) if one.id.startswith(identity)]
+    # What can still be changed is what is meant.
+    found = [one for one in found if one.state in ("now", "coming")] or found
     if len(identity) < _LEAST_OF_ID or len(found) != 1:
         why = f"{len(found)} begin with" if len(found) > 1 else "none has"
         raise GpulseError(f"{identity!r} names no reservation: {why} this id; gpulse reservations lists them")

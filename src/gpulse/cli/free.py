@@ -72,6 +72,8 @@ def free(
     asked = Hub(hub, fingerprint, data)
     holding = Hold(asked, hold) if hold is not None else None
     search = _Search(asked, wanted, holding, here_first=export)
+    if wait and holding is not None:
+        holding.check()
     body, answer = search.wait(_in_words(count, memory, model, wanted), patience) if wait else search.ask()
     if as_json:
         typer.echo(body if holding is None or holding.made is None else _with_hold(body, holding.made))
@@ -99,7 +101,10 @@ class _Search:
         tries = 1
         while self._hold is not None and answer.found and not self._hold.take(answer.gpus):
             if tries == _MOST_TRIES:
-                raise GpulseError("others reserved what was found, again and again; try once more, or with --wait")
+                why = "others reserved what was found, again and again"
+                # Who waits goes on, as where nothing was found.
+                answer = msgspec.structs.replace(answer, found=False, gpus=[], export=None, explanation=why)
+                return msgspec.json.encode(answer), answer
             tries += 1
             # The hub looks at reservations once a second.
             time.sleep(_LOOK_AGAIN_SECONDS)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from gpulse.cli import booked, figures, options
-from gpulse.cli.booked import Finding, Page, Reservation
+from gpulse.cli.booked import Finding, Reservation
 from gpulse.cli.client import Hub
 from gpulse.cli.listing import printed
 from gpulse.cli.places import text_of
@@ -23,7 +23,6 @@ _COLUMNS = (
     Column("COMMENT"),
 )
 _STYLES = {"now": "green", "coming": "blue", "over": "dim", "cancelled": "dim"}
-_PAST_SECONDS, _AHEAD_SECONDS = 31 * 86400, 3660 * 86400
 
 
 def reservations(
@@ -43,8 +42,7 @@ def reservations(
 ) -> None:
     """Show the reservations of now and to come, and where what runs is not as reserved."""
     asked, now = Hub(hub, fingerprint, data), time.time()
-    start = now - _PAST_SECONDS if everything else now
-    wanted = {"from": f"{start:.0f}", "to": f"{now + _AHEAD_SECONDS:.0f}"}
+    wanted = booked.span(now, past=everything)
     given = {"node": node, "person": person, "mine": "true" if mine else None}
     wanted |= {name: value for name, value in given.items() if value is not None}
     if form is not None:
@@ -54,20 +52,11 @@ def reservations(
     if as_json:
         typer.echo(body)
         return
-    page = _all(asked, body, wanted)
+    page = booked.all_pages(asked, body, wanted)
     if not page.enabled:
         raise GpulseError(f"the hub at {asked.url} has no reservations; its settings have reservations.enabled = false")
     found = [one for one in page.reservations if everything or one.state in ("now", "coming")]
     typer.echo("\n".join(printed(table(found, page.findings), width)))
-
-
-def _all(hub: Hub, body: bytes, wanted: dict[str, str]) -> Page:
-    """However many pages there are."""
-    page = last = hub.decode(body, Page)
-    while last.next is not None:
-        last = hub.decode(hub.get("/reservations", wanted | {"before": last.next}), Page)
-        page.reservations += last.reservations
-    return page
 
 
 def table(found: list[Reservation], findings: list[Finding]) -> Table:
@@ -77,8 +66,8 @@ def table(found: list[Reservation], findings: list[Finding]) -> Table:
         troubles.setdefault(finding.reservation, []).append(finding.kind.replace("_", "-"))
     rows = [_row(one, troubles.get(one.id, [])) for one in sorted(found, key=lambda one: (one.start, one.id))]
     sums = [figures.amount(len(found), "reservation", "reservations")] if found else []
-    listed = {one.id for one in found}
-    sums += [clean(f"{one.kind.replace('_', '-')}: {one.message}") for one in findings if one.reservation in listed]
+    # Also about those that are over, or somebody else's: who is on a GPU that is not theirs is told so.
+    sums += [clean(f"{one.kind.replace('_', '-')}: {one.message}") for one in findings]
     return Table(_COLUMNS, rows, sums, "there are no reservations")
 
 
@@ -100,7 +89,7 @@ def _write(hub: Hub, wanted: dict[str, str]) -> None:
     from gpulse.reservations import comments, model
     from gpulse.reservations.zones import own_zone
 
-    page = _all(hub, hub.get("/reservations", wanted), wanted)
+    page = booked.all_pages(hub, hub.get("/reservations", wanted), wanted)
     found = [
         model.Reservation(
             id=one.id,

@@ -53,9 +53,12 @@ def reserve(
             typer.echo("\n".join(booked.in_full(planned)))
             if not typer.confirm("Reserve?", default=True):
                 raise typer.Exit(booked.NOT_RESERVED)
-            # Exactly what was shown.
-            body.pop("wish", None)
-            body["gpus"] = planned.gpus
+            # Exactly what was shown: "18:00" may mean tomorrow by the time somebody has answered.
+            for name in ("wish", "for"):
+                body.pop(name, None)
+            body |= {"gpus": planned.gpus, "end": planned.end}
+            if start is not None:
+                body["start"] = planned.start
         told = asked.send("POST", "/reservations", body)
     except HubRefused as refusal:
         raise booked.refused(asked, refusal) from None

@@ -44,14 +44,16 @@ class Bookings(NamedTuple):
 
     now: Mapping[Spot, Booked] = {}
     later: Mapping[Spot, Booked] = {}
+    # The first after that one which is another person's.
+    after: Mapping[Spot, Booked] = {}
     nodes: frozenset[str] = frozenset()
     people: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, now: Mapping[Spot, Booked], later: Mapping[Spot, Booked]) -> "Bookings":
-        everything = (now, later)
-        nodes = frozenset(node for part in everything for node, _ in part)
-        return cls(now, later, nodes, frozenset(one.person for part in everything for one in part.values()))
+    def of(cls, now: Mapping[Spot, Booked], later: Mapping[Spot, Booked], after: Mapping[Spot, Booked]) -> "Bookings":
+        nodes = frozenset(node for part in (now, later) for node, _ in part)
+        people = frozenset(one.person for part in (now, later, after) for one in part.values())
+        return cls(now, later, after, nodes, people)
 
     def at(self, spot: Spot) -> Booked | None:
         """The reservation of now; who has reserved a card has all its MIG instances."""
@@ -63,11 +65,12 @@ class Bookings(NamedTuple):
 
     def kept(self, spot: Spot, me: str | None, until: float) -> bool:
         """Whether somebody else than `me` has it now, or will before `until`; what is held was found by somebody."""
-        now, later = self.at(spot), self.next_at(spot)
+        now = self.at(spot)
         # A second program of the same person must not find what the first is about to start on.
         if now is not None and (now.hold or now.person != me):
             return True
-        return later is not None and later.person != me and later.start < until
+        coming = (part.get(where) for part in (self.later, self.after) for where in {spot, _card(spot)})
+        return any(one is not None and one.person != me and one.start < until for one in coming)
 
     def own(self, spot: Spot, me: str | None) -> bool:
         """Whether it is reserved for `me` now, and not only held."""
@@ -76,6 +79,7 @@ class Bookings(NamedTuple):
 
 
 NOTHING_BOOKED = Bookings()
+NOBODY_AFTER: Mapping[Spot, Booked] = {}
 
 
 def _card(spot: Spot) -> Spot:

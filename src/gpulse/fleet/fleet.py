@@ -7,7 +7,7 @@ import msgspec
 
 from gpulse.errors import BadLine
 from gpulse.fleet import state, taking, telling
-from gpulse.fleet.booked import NOTHING_BOOKED, Booked, Bookings, Spot
+from gpulse.fleet.booked import NOBODY_AFTER, NOTHING_BOOKED, Booked, Bookings, Spot
 from gpulse.fleet.columns import GpuColumns, NodeColumns
 from gpulse.fleet.counters import Counters
 from gpulse.fleet.holdings import Holdings
@@ -142,9 +142,11 @@ class Fleet:
         if node is not None:
             self._note(node, message)
 
-    def book(self, now: Mapping[Spot, Booked], later: Mapping[Spot, Booked]) -> None:
-        """What is reserved now, by its place, and of each place the next reservation."""
-        before, self.bookings = self.bookings, Bookings.of(now, later)
+    def book(
+        self, now: Mapping[Spot, Booked], later: Mapping[Spot, Booked], after: Mapping[Spot, Booked] = NOBODY_AFTER
+    ) -> None:
+        """What is reserved now, by its place; of each place the next, and the first after it of another person."""
+        before, self.bookings = self.bookings, Bookings.of(now, later, after)
         # Most are as they were.
         for name in {name for name, _ in before.now.keys() ^ now.keys()}:
             node = self._nodes.get(name)

@@ -1,10 +1,13 @@
 """What could be had in place of GPUs that are taken: the same later, or others of their kind at that time; pure."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from gpulse.reservations.model import Alternative, Place, Reservation, Wanted, in_order
 from gpulse.reservations.rules import begun, overlapping
+
+_MINUTE = 60.0
 
 
 def alternatives(
@@ -29,8 +32,13 @@ def next_time(places: Sequence[Place], start: float, length: float, others: Iter
         # They come by their start: what begins so late leaves enough room.
         if other.start >= start + length:
             break
-        start = max(start, other.last)
+        start = max(start, offered(other.last))
     return start
+
+
+def offered(moment: float) -> float:
+    """The moment, or soon after it, as people write it: what is offered must be free when they ask for it."""
+    return math.ceil(moment / _MINUTE) * _MINUTE
 
 
 def free_places(start: float, end: float, others: Iterable[Reservation]) -> Callable[[Place], bool]:

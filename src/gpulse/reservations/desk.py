@@ -95,8 +95,10 @@ class Desk:
         for one in table.current(now):
             current.update(dict.fromkeys(one.places, _booked(one)))
         upcoming = table.upcoming(now, _AHEAD_SECONDS)
-        booked = {one.id: _booked(one) for one in upcoming.values()}
-        self._fleet.book(current, {place: booked[one.id] for place, one in upcoming.items()})
+        booked = {one.id: _booked(one) for some in upcoming.values() for one in some}
+        later: dict[Spot, Booked] = {place: booked[some[0].id] for place, some in upcoming.items()}
+        after: dict[Spot, Booked] = {place: booked[some[1].id] for place, some in upcoming.items() if len(some) > 1}
+        self._fleet.book(current, later, after)
 
     def _gather(self, since: float, now: float) -> set[str]:
         """Those that something may be found about; told are the ids of those that it may be another for."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from gpulse.errors import ReservationError
 from gpulse.fleet.finder import Wish, fits
 from gpulse.fleet.views import GpuView
-from gpulse.reservations.alternatives import free_places
+from gpulse.reservations.alternatives import free_places, offered
 from gpulse.reservations.model import Alternative, Place, Reservation, in_order, place_of
 from gpulse.reservations.rules import LATE_SECONDS, begun
 
@@ -112,7 +112,7 @@ def _next_time(there: _Free, wish: Wish, start: float, length: float, others: Se
             for one in sorted(near, key=lambda one: one.start):
                 if one.start - free_from >= length:
                     steps += [(free_from, 0, node), (one.start - length, 1, node)]
-                free_from = max(free_from, one.last)
+                free_from = max(free_from, offered(one.last))
             steps.append((free_from, 0, node))
     counts: Counter[str] = Counter()
     total = 0

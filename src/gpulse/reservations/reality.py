@@ -31,6 +31,8 @@ class Use(NamedTuple):
 
     up: bool
     seen: tuple[Seen, ...] = ()
+    # Whether somebody is there of whom it is not known who: it may be anybody.
+    unknown: bool = False
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,7 +123,9 @@ def _last_used(one: Reservation, now: float, uses: Mapping[Place, Use], memory: 
     """When its person was last on one of its GPUs, or may have been, or could first have come."""
     known = [uses[place] for place in one.places if place in uses and uses[place].up]
     # Who cannot reach a node is no no-show, nor is it known who is on it.
-    if len(known) < len(one.places) or any(seen.login == one.person for use in known for seen in use.seen):
+    if len(known) < len(one.places) or any(use.unknown for use in known):
+        return now
+    if any(seen.login == one.person for use in known for seen in use.seen):
         return now
     return max(one.start, memory.began, memory.used.get(one.id, one.start))
 

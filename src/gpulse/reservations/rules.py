@@ -105,7 +105,17 @@ def check_change(before: Reservation, after: Reservation, others: Sequence[Reser
         own = [other for other in others if other.person == after.person and other.holds and other.id != after.id]
         whole = Span(after.start, after.end)
         _check_gpus([(whole, len(after.places)), *_spans(own)], added, by.limits)
-    _check_overlap(after.places, after.start, after.end, [other for other in others if other.id != after.id])
+    there = [other for other in others if other.id != after.id]
+    _check_overlap(after.places, max(after.start, now), after.end, there)
+    before_it = overlapping(after.places, after.start, after.end, there)
+    if before_it:
+        raise ReservationError(
+            409,
+            "conflict",
+            "since this reservation began, others have had what shall be added",
+            "make another reservation for that",
+            conflicts=before_it,
+        )
 
 
 def check_stop(reservation: Reservation, by: By, now: float) -> None:

@@ -3,6 +3,7 @@
 import math
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterable
+from itertools import islice
 
 from gpulse.reservations.model import Place, Reservation
 
@@ -92,13 +93,16 @@ class Shelf:
         found = {one.id: one for node in nodes for one in self._nodes.get(node, {}).values()}
         return in_turn(one for one in found.values() if one.start < end and one.last > start and one.holds)
 
-    def next_of_each(self, now: float, until: float) -> dict[Place, Reservation]:
-        """By place, the next one that starts after now."""
-        found: dict[Place, Reservation] = {}
+    def next_of_each(self, now: float, until: float) -> dict[Place, tuple[Reservation, ...]]:
+        """By place, the next one that starts after now, and the first after it that is another person's."""
+        found: dict[Place, tuple[Reservation, ...]] = {}
         for place, marks in self._places.items():
             at = bisect_right(marks, now, key=_moment)
-            if at < len(marks) and marks[at][0] < until:
-                found[place] = self._known[marks[at][1]]
+            coming = (self._known[identity] for start, identity in islice(marks, at, None) if start < until)
+            first = next(coming, None)
+            if first is not None:
+                other = next((one for one in coming if one.person != first.person), None)
+                found[place] = (first,) if other is None else (first, other)
         return found
 
     def all(self) -> list[Reservation]:

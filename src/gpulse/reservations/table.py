@@ -59,8 +59,8 @@ class Reservations:
         """The next moment after now at which others are current; infinite where there is none."""
         return self._shelf.next_change(now)
 
-    def upcoming(self, now: float | None = None, within: float = _WEEK_SECONDS) -> dict[Place, Reservation]:
-        """By place, the next one that begins later than now."""
+    def upcoming(self, now: float | None = None, within: float = _WEEK_SECONDS) -> dict[Place, tuple[Reservation, ...]]:
+        """By place, the next one that begins later than now, and the first after it that is another person's."""
         now = self._clock() if now is None else now
         return self._shelf.next_of_each(now, now + within)
 

@@ -76,40 +76,58 @@ class Uses:
     def _take(self, node: Node | None, places: Collection[Place], now: float) -> bool:
         changed = False
         people = {} if node is None else _people(node)
+        used = frozenset() if node is None else self._used(node)
         for place in places:
             before = self.by_place.get(place)
-            use = _DOWN if node is None else Use(up=True, seen=_on(place, people, before, now))
+            use = _DOWN if node is None else _use(place, people, used, before, now)
             if before != use:
                 self.by_place[place] = use
                 changed = True
         return changed
 
+    def _used(self, node: Node) -> frozenset[str | None]:
+        """The indexes of GPUs that are worked on or held, by whomever."""
+        states = self._fleet.gpu_columns.state[node.start : node.start + node.count].tolist()
+        return frozenset(
+            index_of(gpu) for gpu, code in zip(node.gpus, states, strict=False) if code in (state.BUSY, state.IDLE)
+        )
 
-def _people(node: Node) -> dict[str, list[tuple[str, Process]]]:
+
+def _use(
+    place: Place,
+    people: Mapping[str, list[tuple[str | None, Process]]],
+    used: Collection[str | None],
+    before: Use | None,
+    now: float,
+) -> Use:
+    there = _on(place, people)
+    known = {one.login: one.since for one in before.seen} if before is not None else {}
+    seen = tuple(_seen(login, there[login], known.get(login, now), now) for login in sorted(filter(None, there)))
+    # Where processes are hidden from the probe, as in a container, only the card itself tells that it is used.
+    return Use(up=True, seen=seen, unknown=None in there or (not seen and place.index in used))
+
+
+def _people(node: Node) -> dict[str, list[tuple[str | None, Process]]]:
     """By index the logins of who computes there, with their processes; a display on the card holds nobody up."""
     indexes = {gpu.uuid: index_of(gpu) for gpu in node.gpus if gpu.uuid}
-    found: dict[str, list[tuple[str, Process]]] = {}
+    found: dict[str, list[tuple[str | None, Process]]] = {}
     for process in node.processes:
-        if process.user is None or process.vanished:
-            continue
         for use in process.gpus or ():
             index = indexes.get(use.uuid or "")
             if index is not None and use.kinds != ["graphics"]:
-                found.setdefault(index, []).append((process.user, process))
+                # Whose a process was that is gone nobody can tell any more.
+                found.setdefault(index, []).append((None if process.vanished else process.user, process))
     return found
 
 
-def _on(
-    place: Place, people: Mapping[str, list[tuple[str, Process]]], before: Use | None, now: float
-) -> tuple[Seen, ...]:
+def _on(place: Place, people: Mapping[str, list[tuple[str | None, Process]]]) -> dict[str | None, list[Process]]:
     """On a card that is split are those who are on one of its instances."""
-    known = {one.login: one.since for one in before.seen} if before is not None else {}
-    there: dict[str, list[Process]] = {}
+    there: dict[str | None, list[Process]] = {}
     for index, processes in people.items():
         if index == place.index or index.partition(".")[0] == place.index:
             for login, process in processes:
                 there.setdefault(login, []).append(process)
-    return tuple(_seen(login, there[login], known.get(login, now), now) for login in sorted(there))
+    return there
 
 
 def _seen(login: str, processes: list[Process], first: float, now: float) -> Seen:

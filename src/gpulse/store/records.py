@@ -42,8 +42,12 @@ class Records:
     written has reached the disk when the future is done. A connection that was lost is made anew for the next work.
     """
 
-    def __init__(self, folder: Path, url: str | None = None) -> None:
-        """Opens what is in the folder, or at the URL of a PostgreSQL server; or makes it."""
+    def __init__(self, folder: Path, url: str | None = None, *, upgrade: bool = True) -> None:
+        """Opens what is in the folder, or at the URL of a PostgreSQL server; or makes it.
+
+        Without `upgrade` the tables stay as they are: a StoreError where they are not those that this gpulse knows.
+        """
+        self._upgrade = upgrade
         self._database = database_of(folder, url)
         self._begins: tuple[str, ...] = ()
         self._connection: Connection | None = None
@@ -99,6 +103,9 @@ class Records:
             return self._thread.submit(work)
 
     def _open(self) -> None:
+        if not self._upgrade:
+            self._transact("read", lambda one: migrations.refuse_others(one, self.name))
+            return
         self._transact("migrate", lambda one: migrations.upgrade(one, self.name, self._database.elsewhere))
 
     def _end(self) -> None:

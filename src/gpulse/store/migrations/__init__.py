@@ -35,6 +35,16 @@ def upgrade(connection: Connection, name: str, elsewhere: str, to: str | None = 
     command.upgrade(config, wanted)
 
 
+def refuse_others(connection: Connection, name: str) -> None:
+    """StoreError where the tables are not those that this gpulse knows."""
+    found = version(connection)
+    if found != HEAD:
+        raise StoreError(
+            f"{name} has tables of version {found or 'none'}, and this gpulse knows {HEAD}, so that it would have to"
+            " change them first; use the gpulse that the hub runs with, or start the hub with this one"
+        )
+
+
 def version(connection: Connection) -> str | None:
     """Of the tables that are there; None where there are none."""
     if not inspect(connection).has_table("alembic_version"):

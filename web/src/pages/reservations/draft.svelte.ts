@@ -71,7 +71,7 @@ export class Draft {
     if (field === "start" && this.start.error !== null) return this.start.error;
     if (field === "end" && this.end.error !== null) return this.end.error;
     const objection = this.objection;
-    if (objection === null || objection.conflicts.length > 0) return null;
+    if (objection === null || objection.conflicts.length > 0 || objection.alternatives.length > 0) return null;
     if ((FIELDS[objection.code] ?? "whole") !== field) return null;
     return [objection.message, objection.detail ?? ""].filter((part) => part !== "").join("; ");
   }
@@ -143,6 +143,7 @@ export class Draft {
     this.gpus = "";
     this.comment = "";
     this.start.text = "";
+    this.end.text = USUAL_END;
     this.#tried = "";
     [this.trial, this.objection] = [null, null];
   }

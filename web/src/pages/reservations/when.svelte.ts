@@ -1,9 +1,11 @@
 /** A moment somebody types, and what the hub understands it as: shown back in full before anything is saved. */
 import { ApiError, get } from "../../lib/api/api";
+import { clock } from "../../lib/clock.svelte";
 import { zone } from "../../lib/moments";
 import type { Understood } from "../../lib/reservations";
 
 const TYPING_MS = 250;
+const MINUTE_MS = 60_000;
 
 export class When {
   text = $state("");
@@ -42,7 +44,9 @@ export class When {
   }
 
   #question(): string {
-    return JSON.stringify([this.text.trim(), this.start === null ? null : this.start()]);
+    // From now is another moment each minute, also in a form that was left open.
+    const from = this.start === null ? null : (this.start() ?? Math.ceil(clock.now / MINUTE_MS) * 60);
+    return JSON.stringify([this.text.trim(), from]);
   }
 
   async #ask(question: string): Promise<void> {
@@ -52,7 +56,7 @@ export class When {
       return;
     }
     try {
-      const query = { text, zone: zone(), start: this.start === null ? null : (start ?? Math.ceil(Date.now() / 60_000) * 60) };
+      const query = { text, zone: zone(), start };
       const understood = await get<Understood>("/api/v1/when", query);
       if (question !== this.#asked) return;
       [this.at, this.words, this.error] = [understood.at, understood.text, null];

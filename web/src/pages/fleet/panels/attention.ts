@@ -42,6 +42,8 @@ export interface Told {
   idle: Idle;
   /** Where reservations and use do not agree. */
   findings?: readonly FindingView[];
+  /** Who looks, by their login. */
+  me?: string | null;
   /** How long the longest of the idle has done nothing, in words; null: not known. */
   longest: string | null;
 }
@@ -78,13 +80,14 @@ export function idleOf(frame: Frame): Idle {
 /** What is broken first, what is wasted last; at most `most`. */
 export function lines(told: Told, most: number): Line[] {
   const { hot, warned, down, stale, full } = told;
-  const { findings = [] } = told;
-  const kinds = [hot, warned, down, stale, full].filter((found) => found.items.length > 0).length + (told.idle.count > 0 ? 1 : 0) + kindsOf(findings).length;
+  // What concerns who looks is told one by one, before all else.
+  const mine = (told.findings ?? []).filter((one) => told.me != null && (one.person === told.me || one.other === told.me));
+  const findings = (told.findings ?? []).filter((one) => !mine.includes(one));
+  const kinds = [hot, warned, down, stale, full].filter((found) => found.items.length > 0).length + (told.idle.count > 0 ? 1 : 0) + kindsOf(findings).length + mine.length;
   const sick = told.unhealthy.slice(0, Math.max(1, most - kinds));
   const more = told.unhealthyCount - sick.length;
-  const found = sick.map((gpu, at) =>
-    gpuLine(gpu, "unhealthy", ailment(gpu), at === sick.length - 1 && more > 0 ? `+${count(more)}` : ""),
-  );
+  const found = mine.map((one) => findingLine([one]));
+  found.push(...sick.map((gpu, at) => gpuLine(gpu, "unhealthy", ailment(gpu), at === sick.length - 1 && more > 0 ? `+${count(more)}` : "")));
   found.push(...kindsOf(findings).map((kind) => findingLine(findings.filter((one) => one.kind === kind))));
   if (hot.items.length > 0) {
     const [first] = hot.items;

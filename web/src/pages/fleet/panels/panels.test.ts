@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { GpuView, NodeView } from "../../../lib/api/api";
 import { modelNumbers } from "../../../lib/fleet.svelte";
+import type { FindingView } from "../../../lib/reservations";
 import { testFleet } from "../fleet_for_tests";
 import { NONE, idleOf, lines } from "./attention";
 import { freeModels, visibleDevices } from "./free";
@@ -90,4 +91,15 @@ test("mine by node, with how hard they work", () => {
   expect(mean([null, null])).toBeNull();
   expect(meanLine([[100, 255, 255], [200, 50, 255]], 255)).toEqual([150, 50, 255]);
   expect(isOn(gpu({ people: [{ person: "Alice", processes: 1 }] }), "alice")).toBe(true);
+});
+
+test("what concerns who looks is told first and one by one, the rest by its kind", () => {
+  const finding = (more: object) =>
+    ({ kind: "squatter", reservation: "r1", node: "gpu01", index: "0", gpu: "GPU-1", person: "ann", name: "ann", other: "bob", other_name: "bob", since: 0, pids: [], message: "", ...more }) as FindingView;
+  const findings = [finding({}), finding({ index: "1", other: "eve", other_name: "eve" }), finding({ index: "2", other: "eve", other_name: "eve" }), finding({ index: "3" })];
+  const told = { unhealthy: [], unhealthyCount: 0, hot: NONE, warned: NONE, down: NONE, stale: NONE, full: NONE, idle: { count: 0, holders: [] }, findings };
+  const titles = (me: string | null, most = 5) => lines({ ...told, me }, most).map((line) => [line.title, line.side]);
+  expect(titles(null)).toEqual([["gpu01:0", "+3"]]);
+  expect(titles("eve")).toEqual([["gpu01:1", ""], ["gpu01:2", ""], ["gpu01:0", "+1"]]);
+  expect(titles("eve", 2)).toEqual([["gpu01:1", ""], ["gpu01:2", ""]]);
 });
