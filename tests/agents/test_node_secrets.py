@@ -19,10 +19,10 @@ def holders(folder):
 
 
 def test_a_node_that_has_a_good_token_keeps_it(tmp_path):
-    with push_secrets(tmp_path, BY) as secrets:
+    with push_secrets(tmp_path, None, BY) as secrets:
         first = secrets.files("gpu01", None)
         identity = first["token"].split("_")[1]
-    with push_secrets(tmp_path, BY) as secrets:
+    with push_secrets(tmp_path, None, BY) as secrets:
         assert secrets.files("gpu01", identity) == {"upgrade-key": first["upgrade-key"]}
         # The token of another node is none of its own.
         other = secrets.files("gpu02", identity)
@@ -32,7 +32,7 @@ def test_a_node_that_has_a_good_token_keeps_it(tmp_path):
 
 
 def test_a_token_that_was_lost_is_replaced(tmp_path):
-    with push_secrets(tmp_path, BY) as secrets:
+    with push_secrets(tmp_path, None, BY) as secrets:
         first = secrets.files("gpu01", None)["token"]
         second = secrets.files("gpu01", None)["token"]
     assert first != second
@@ -44,9 +44,9 @@ def test_a_token_that_was_lost_is_replaced(tmp_path):
 
 
 def test_only_the_removed_nodes_own_token_is_revoked(tmp_path):
-    with push_secrets(tmp_path, BY) as secrets:
+    with push_secrets(tmp_path, None, BY) as secrets:
         one, two = (secrets.files(node, None)["token"].split("_")[1] for node in ("gpu01", "gpu02"))
-    with push_secrets(tmp_path, BY) as secrets:
+    with push_secrets(tmp_path, None, BY) as secrets:
         secrets.forget("gpu01", two)
         secrets.forget("gpu01", None)
         secrets.forget("gpu01", "000000000000")
