@@ -22,7 +22,7 @@ from gpulse.store import Records, audit
 records = Records(Path(sys.argv[1]), sys.argv[2] or None)
 for number in range(100_000):
     values = {"who": f"writer {number}", "way": "local", "address": "", "action": "x", "target": "y", "detail": "{}"}
-    records.write(lambda one: audit.add(one, at=float(number), **values)).result()
+    records.write(lambda one: audit.add(one, [{"at": float(number), **values}])).result()
     print(number, flush=True)
 """
 

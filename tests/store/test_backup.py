@@ -49,7 +49,7 @@ def test_everything_is_there_again_in_either_database(tmp_path, records_url, int
     with Records(tmp_path / "second", url) as records:
         # Ids go on where they were.
         values = {"way": "local", "address": "", "action": "x", "target": "y", "detail": "{}"}
-        records.write(lambda one: audit.add(one, at=1.0, who="x", **values)).result()
+        records.write(lambda one: audit.add(one, [{"at": 1.0, "who": "x", **values}])).result()
         assert entries(records) == len(before["audit"]) + 1
 
 
@@ -118,7 +118,7 @@ def test_a_damaged_database_is_not_backed_up(tmp_path):
         fill(records)
         for number in range(300):
             values = {"who": "x" * 500, "way": "local", "address": "", "action": "x", "target": "y", "detail": "{}"}
-            records.write(lambda one, at=float(number), values=values: audit.add(one, at=at, **values)).result()
+            records.write(lambda one, at=float(number), values=values: audit.add(one, [{"at": at, **values}])).result()
     path = tmp_path / "gpulse.db"
     content = bytearray(path.read_bytes())
     content[-8192:-4096] = bytes(4096)

@@ -20,7 +20,8 @@ NOWHERE = Path("/proc/nowhere")
 
 
 def add(connection, who="ann"):
-    audit.add(connection, at=1.0, who=who, way="local", address="", action="x", target="y", detail="{}")
+    what = {"way": "local", "address": "", "action": "x", "target": "y", "detail": "{}"}
+    audit.add(connection, [{"at": 1.0, "who": who, **what}])
 
 
 def count(records):
