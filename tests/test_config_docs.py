@@ -20,6 +20,7 @@ from gpulse.config import (
     Hub,
     IniFileTable,
     LimitSettings,
+    MemberLimits,
     Nodes,
     Oidc,
     Privacy,
@@ -85,7 +86,8 @@ def test_every_section_has_a_chapter():
 INNER: dict[str, type[msgspec.Struct]] = {
     "access.proxy": Proxy,
     "access.oidc": Oidc,
-    "reservations.limits.member": LimitSettings,
+    "reservations.limits.member": MemberLimits,
+    "reservations.limits.admin": LimitSettings,
 }
 
 

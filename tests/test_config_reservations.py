@@ -16,6 +16,9 @@ def test_limits_by_role(tmp_path):
     settings = read(tmp_path, "[reservations.limits.member]\nlongest_hours = 24\nahead_days = 0\nmost_gpus = 8\n")
     assert settings.limits_of("member") == Limits(longest_hours=24, most_gpus=8, most_reservations=50)
     assert settings.limits_of("admin") == Limits()
+    settings = read(tmp_path, "[reservations.limits.admin]\nmost_gpus = 32\n")
+    assert settings.limits_of("admin") == Limits(most_gpus=32)
+    assert settings.limits_of("member") == Limits(ahead_days=60, longest_hours=336, most_reservations=50)
     usual = read(tmp_path, "")
     assert usual.limits_of("member") == Limits(ahead_days=60, longest_hours=336, most_reservations=50)
 

@@ -13,12 +13,13 @@ from gpulse import descriptors
 from gpulse.api.access import Access, Vouching
 from gpulse.api.application import create_app
 from gpulse.api.hub import Ingest, nothing_to_examine
+from gpulse.api.noted_reservations import noted
 from gpulse.api.page import OwnFiles
 from gpulse.api.security import as_origins
 from gpulse.api.server import make_server, reached_by_others, url_of
 from gpulse.auth import local_key
 from gpulse.auth.directory import Directory
-from gpulse.auth.noting import actor
+from gpulse.auth.noting import THE_HUB, actor
 from gpulse.auth.tokens import Tokens
 from gpulse.auth.upgrades import Upgrades
 from gpulse.config import Config, DropFolderTable, database_url
@@ -97,7 +98,7 @@ class Hub:
             nodes = self._simulated(scene) if scene is not None else self._real_nodes(sources, records)
             parts = await stack.enter_async_context(nodes)
             access, following = await stack.enter_async_context(self._people(records, listener))
-            desk, booking = await stack.enter_async_context(self._reserving(records, access, scene))
+            desk, booking = await stack.enter_async_context(self._reserving(records, scene))
             ticking = await stack.enter_async_context(_running(self._tick()))
             if self._tls is not None:
                 parts.append(await stack.enter_async_context(_running(self._tls.follow(self._say))))
@@ -162,26 +163,24 @@ class Hub:
             await directory.refused_links.settle(ending=True)
 
     @asynccontextmanager
-    async def _reserving(
-        self, records: Records, access: Access, scene: Scene | None
-    ) -> AsyncIterator[tuple[Desk | None, list[Task]]]:
+    async def _reserving(self, records: Records, scene: Scene | None) -> AsyncIterator[tuple[Desk | None, list[Task]]]:
         settings = self.config.reservations
         if not settings.enabled:
             yield None, []
             return
         desk = Desk(Reservations(records), self.fleet, settings)
         desk.look()
-        async with _running(self._follow_reservations(desk, access.directory, scene)) as following:
+        async with _running(self._follow_reservations(desk, scene)) as following:
             yield desk, [following]
 
-    async def _follow_reservations(self, desk: Desk, directory: Directory, scene: Scene | None) -> None:
+    async def _follow_reservations(self, desk: Desk, scene: Scene | None) -> None:
         """As others make them, as they begin and end, and as people come or do not."""
         if scene is not None:
             await asyncio.sleep(_FIRST_LINES_SECONDS)
             await bookings.make_up(self.config.hub.data, self.fleet, self._operator.name, time.time())
-        told = ""
+        told, witness = "", noted(THE_HUB, "release")
         while True:
-            trouble = await desk.follow(directory.audit.note)
+            trouble = await desk.follow(witness)
             if trouble and trouble != told:
                 self._say(trouble)
             told = trouble

@@ -9,7 +9,7 @@ import msgspec
 from gpulse.api.application import create_app
 from gpulse.config import Access as AccessSettings
 from gpulse.config import Config, Privacy
-from gpulse.config.reservations import LimitSettings, Reservations, RoleLimits
+from gpulse.config.reservations import MemberLimits, Reservations, RoleLimits
 from gpulse.fleet.fleet import Fleet
 from gpulse.reservations.desk import Desk
 from gpulse.reservations.table import Reservations as Table
@@ -20,7 +20,7 @@ from tests.api.people import HOSTS, make_people
 # A Monday, 9:00 UTC.
 NOW = 1_794_819_600.0
 HOUR = 3600.0
-MEMBER_LIMITS = LimitSettings(ahead_days=30, longest_hours=72, most_gpus=4, most_reservations=5)
+MEMBER_LIMITS = MemberLimits(ahead_days=30, longest_hours=72, most_gpus=4, most_reservations=5)
 
 
 class Clock:

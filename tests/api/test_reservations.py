@@ -10,7 +10,10 @@ import httpx
 import pytest
 
 from gpulse.api.application import create_app
+from gpulse.api.noted_reservations import noted
 from gpulse.auth.noting import THE_HUB
+from gpulse.errors import StoreError
+from gpulse.store import audit
 from tests.api.asking import ask
 from tests.api.booking import HOUR, NOW, Site, code
 from tests.api.fleets import card, process, small, snapshot
@@ -281,6 +284,42 @@ def test_every_change_is_in_the_audit_log(site: Site):
         (f"reservation.{word}", "member", made["id"]) for word in ("end", "change", "make")
     ]
     assert entries[-1]["detail"] == {"person": "member", "gpus": ["gpu1:1"], "start": NOW, "end": NOW + 2 * HOUR}
+
+
+def test_where_its_entry_cannot_be_written_nothing_is_reserved_or_changed(site: Site, monkeypatch):
+    made = site.made("gpu1:1")
+
+    def full(*_):
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(audit, "add", full)
+        assert site.reserve("gpu1:2").status_code == 503
+        assert site.ask(f"reservations/{made['id']}", "PATCH", {"extend": "1h"}).status_code == 503
+        assert site.ask(f"reservations/{made['id']}", "DELETE").status_code == 503
+    assert site.ask("reservations").json()["reservations"] == [made]
+    assert [one["action"] for one in site.ask(f"reservations/{made['id']}").json()["history"]] == ["made"]
+
+
+def test_a_change_of_nothing_is_no_entry(site: Site):
+    made = site.made("gpu1:1")
+    assert site.ask(f"reservations/{made['id']}", "PATCH", {"comment": made["comment"]}).status_code == 200
+    actions = [one["action"] for one in site.ask("audit", who="admin").json()["items"]]
+    assert "reservation.make" in actions
+    assert "reservation.change" not in actions
+
+
+def test_a_no_show_released_is_an_entry_of_the_hub(tmp_path: Path):
+    site = Site(tmp_path, release_no_shows=True)
+    made = site.made("gpu1:1", end=NOW + 5 * HOUR)
+    # Looked at as each second would be, for a no-show is one that was seen unused.
+    site.tick()
+    site.tick(HOUR)
+    assert asyncio.run(site.desk.follow(noted(THE_HUB, "release"))) == ""
+    entries = site.ask("audit", who="admin").json()["items"]
+    (entry,) = [one for one in entries if one["action"] == "reservation.release"]
+    assert (entry["who"], entry["target"]) == (THE_HUB.name, made["id"])
+    site.close()
 
 
 def test_which_are_listed(site: Site):

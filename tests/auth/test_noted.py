@@ -10,6 +10,7 @@ import pytest
 
 import gpulse
 from gpulse.auth.accounts import Accounts
+from gpulse.auth.feeds import Feeds
 from gpulse.auth.identity import Identity
 from gpulse.auth.keys import Keys
 from gpulse.auth.links import Links
@@ -30,6 +31,7 @@ class World(NamedTuple):
     bob: str
     key: str
     session: str
+    feed: str
     join: object
 
     def entries(self):
@@ -42,8 +44,9 @@ def world(directory, records, doing, clock, bob):
     tokens.create_node("gpu9")
     key = doing(directory.keys.create(bob.id, "script", ["read"])).split("_")[1]
     session = doing(directory.sessions.begin(bob.id, "10.0.0.9", "")).cookie.split("_")[1]
+    feed = doing(directory.feeds.make(bob.id, "mine")).split("_")[1]
     join = tokens.check(tokens.create_join("gpu[1-8]", clock.now + 60))
-    return World(directory, tokens, doing, bob.id, key, session, join)
+    return World(directory, tokens, doing, bob.id, key, session, feed, join)
 
 
 # Of every public method that writes: how it is called, and the entry it leaves: who, from where, what, of what.
@@ -83,6 +86,8 @@ WRITES = {
     "Keys.revoke": (lambda w: w.directory.keys.revoke(w.key, by=BY), (*BY, "key.revoke", None)),
     "Keys.revoke_all": (lambda w: w.directory.keys.revoke_all(w.bob, by=BY), (*BY, "key.revoke_all", "bob")),
     "Links.make": (lambda w: w.directory.links.make(w.bob, by=BY), (*BY, "link.make", "bob")),
+    "Feeds.make": (lambda w: w.directory.feeds.make(w.bob, "mine", by=BY), (*BY, "feed.make", None)),
+    "Feeds.revoke": (lambda w: w.directory.feeds.revoke(w.feed, w.bob, by=BY), (*BY, "feed.revoke", None)),
     "Tokens.create_node": (lambda w: w.tokens.create_node("gpu1", by=BY), (*BY, "token.make", "gpu1")),
     "Tokens.create_nodes": (lambda w: w.tokens.create_nodes(["gpu1"], by=BY), (*BY, "token.make", "gpu1")),
     "Tokens.create_join": (
@@ -101,6 +106,7 @@ READS = {
     *("Accounts.check_password", "Sessions.check", "Sessions.current", "Sessions.goes_on", "Sessions.live"),
     "Sessions.came_by_link",
     *("Sessions.ends_at", "Sessions.list", "Keys.check", "Keys.current", "Keys.list", "Tokens.check", "Tokens.admit"),
+    *("Feeds.list", "Feeds.read"),
     *("Tokens.live", "Tokens.why_ended", "Tokens.nodes", "Tokens.listing", "Tokens.refresh"),
 }
 # ...and these have their entry elsewhere.
@@ -124,7 +130,7 @@ def done(world: World, name: str):
 def methods() -> set[str]:
     return {
         f"{kind.__name__}.{name}"
-        for kind in (Accounts, Sessions, Keys, Links, Tokens)
+        for kind in (Accounts, Sessions, Keys, Links, Feeds, Tokens)
         for name, _ in inspect.getmembers(kind, inspect.isfunction)
         if not name.startswith("_")
     }
@@ -157,7 +163,7 @@ def test_where_the_entry_cannot_be_written_nothing_changes(world, records, monke
         work = lambda: done(world, name)  # noqa: E731 - as the others
 
     def rows():
-        tables = ("accounts", "sessions", "keys", "links", "tokens")
+        tables = ("accounts", "sessions", "keys", "links", "feeds", "tokens")
         return records.read(
             lambda one: [sorted(map(repr, one.exec_driver_sql(f"SELECT * FROM {name}"))) for name in tables]  # noqa: S608 - our own names
         ).result()

@@ -131,7 +131,11 @@ def test_limits(asked, others, code):
         check_new(asked, others, LIMITED, NOW)
     else:
         assert refused(code, check_new, asked, others, LIMITED, NOW).status == 422
-    check_new(asked, others, LIMITED._replace(admin=True), NOW)
+    admin = LIMITED._replace(admin=True)
+    if code is not None:
+        refused(code, check_new, asked, others, admin, NOW)
+    check_new(asked, others, admin._replace(name="root"), NOW)
+    check_new(msgspec.structs.replace(asked, imported=True), others, admin, NOW)
     check_new(asked, others, By("ann"), NOW)
 
 
@@ -210,7 +214,8 @@ def test_limits_are_for_what_is_added():
     refused("too_many_gpus", check_change, small, changed(small, end=big.start + 1), [small, big], LIMITED, NOW)
     more = changed(small, places=places("a:0 a:1 a:2 a:3 a:4"))
     refused("too_many_gpus", check_change, small, more, [small, big], LIMITED, NOW)
-    check_change(small, more, [small, big], LIMITED._replace(admin=True), NOW)
+    refused("too_many_gpus", check_change, small, more, [small, big], LIMITED._replace(admin=True), NOW)
+    check_change(small, more, [small, big], LIMITED._replace(name="root", admin=True), NOW)
     # There were too many at that time before; the part that is added is at another.
     crowd = [small, reservation("b:0 b:1 b:2 b:3", 2, 3)]
     check_change(small, changed(small, end=NOW + 6 * HOUR), crowd, LIMITED, NOW)

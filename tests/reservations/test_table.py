@@ -93,9 +93,9 @@ def test_changed_ended_and_cancelled_with_its_history(table, others, doing, cloc
     refused(doing, "not_yours", table.end(made.id, BOB))
     ended = doing(table.end(made.id, ANN))
     assert (ended.ended_at, ended.ending, ended.last, ended.end) == (clock.now, "ended", clock.now, longer.end)
-    cancelled = doing(table.cancel(coming.id, ROOT))
+    cancelled = doing(table.end(coming.id, ROOT))
     assert (cancelled.ending, cancelled.holds, cancelled.state(clock.now)) == ("cancelled", False, "cancelled")
-    for again in (table.end(made.id, ANN), table.cancel(coming.id, ANN), others.change(made.id, Changes(), ANN)):
+    for again in (table.end(made.id, ANN), table.end(coming.id, ANN), others.change(made.id, Changes(), ANN)):
         refused(doing, "over", again)
     told = doing(table.history(made.id))
     assert [(one.by, one.action, one.before, one.after) for one in told] == [
@@ -188,7 +188,7 @@ def test_found_by_span_node_person_and_place(table, doing):
     one = doing(table.make(wanted("a:0 b:0", 0, 2), ANN))
     two = doing(table.make(wanted("a:1.2", 1, 4, "bob"), BOB))
     three = doing(table.make(wanted("b:0", 5, 9), ANN))
-    gone = doing(table.cancel(doing(table.make(wanted("c:0", 3, 4), ANN)).id, ANN))
+    gone = doing(table.end(doing(table.make(wanted("c:0", 3, 4), ANN)).id, ANN))
     end = NOW + DAY
     assert table.between(NOW, end) == [one, two, three]
     assert table.between(NOW + 2 * HOUR, NOW + 5 * HOUR) == [two]

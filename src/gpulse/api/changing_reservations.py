@@ -10,6 +10,7 @@ from gpulse.api.bodies import Incoming, decode
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
 from gpulse.api.me import BODY_ERRORS
+from gpulse.api.noted_reservations import noted, noted_as_ended
 from gpulse.api.reservation_views import ReservationView, by_of
 from gpulse.api.reservations import RESERVATION, desk_of, views_for
 from gpulse.api.reserving import (
@@ -23,9 +24,10 @@ from gpulse.api.reserving import (
     places_of,
     span_of,
 )
+from gpulse.auth.noting import actor
 from gpulse.errors import RequestError, ReservationError
 from gpulse.reservations.dates import parse_span
-from gpulse.reservations.model import Changes, Reservation, Wanted
+from gpulse.reservations.model import Changes, Wanted
 from gpulse.reservations.rules import LATE_SECONDS
 
 _MOST_BYTES = 256 * 1024
@@ -55,13 +57,13 @@ async def make_reservation(
             choose=wish.choose(start, end, times.now) if wish is not None else None,
             kinds=kinds_of(hub, places, now=start - times.now <= LATE_SECONDS),
             dry_run=asked.dry_run,
+            witness=noted(actor(who, incoming.address), "make"),
         )
     except ReservationError as error:
         raise views_for(hub, desk, incoming).refused(error) from None
     if asked.dry_run:
         told = views_for(hub, desk, incoming).reservation(made)
         return Response(msgspec.json.encode(told), media_type="application/json")
-    await _note(hub, incoming, "reservation.make", made)
     return views_for(hub, desk, incoming).reservation(made)
 
 
@@ -95,11 +97,10 @@ async def change_reservation(hub: Hub, query: object, path: Mapping[str, str], i
             revision=asked.revision,
             kinds=kinds_of(hub, changes.places or before.places, now=before.start <= times.now),
             dry_run=asked.dry_run,
+            witness=noted(actor(incoming.who, incoming.address), "change"),
         )
     except ReservationError as error:
         raise views_for(hub, desk, incoming).refused(error) from None
-    if not asked.dry_run:
-        await _note(hub, incoming, "reservation.change", changed)
     return views_for(hub, desk, incoming).reservation(changed)
 
 
@@ -107,16 +108,9 @@ async def end_reservation(hub: Hub, query: object, path: Mapping[str, str], inco
     """Now; one that has not begun is cancelled."""
     del query
     desk = desk_of(hub)
-    ended = await desk.table.end(path["reservation"], by_of(desk.settings, incoming.who))
-    await _note(hub, incoming, f"reservation.{'cancel' if ended.ending == 'cancelled' else 'end'}", ended)
+    witness = noted_as_ended(actor(incoming.who, incoming.address))
+    ended = await desk.table.end(path["reservation"], by_of(desk.settings, incoming.who), witness=witness)
     return views_for(hub, desk, incoming).reservation(ended)
-
-
-async def _note(hub: Hub, incoming: Incoming, action: str, one: Reservation) -> None:
-    gpus = [str(place) for place in one.places]
-    await hub.access.directory.audit.note(
-        incoming.who, incoming.address, action, one.id, person=one.person, gpus=gpus, start=one.start, end=one.last
-    )
 
 
 ENDPOINTS = (

@@ -12,6 +12,7 @@ from gpulse.api.hub import Hub
 from gpulse.api.me import BODY_ERRORS, DONE, SMALL_BODY, Done, own_account, refuse_keys
 from gpulse.api.reservations import desk_of
 from gpulse.auth.feeds import FeedView
+from gpulse.auth.noting import actor
 from gpulse.errors import RequestError
 from gpulse.fleet.sight import Sight
 from gpulse.reservations.ical import feed_text
@@ -61,17 +62,15 @@ async def make_feed(hub: Hub, query: object, path: Mapping[str, str], incoming: 
     scope = decode(incoming.body, NewFeed).scope
     desk_of(hub)
     directory = hub.access.directory
-    secret = await directory.feeds.make(own_account(incoming.who), scope)
+    secret = await directory.feeds.make(own_account(incoming.who), scope, by=actor(incoming.who, incoming.address))
     identity = secret.split("_")[1]
-    await directory.audit.note(incoming.who, incoming.address, "feed.make", identity, scope=scope)
     return MadeFeed(id=identity, path=f"feeds/{secret}.ics")
 
 
 async def revoke_feed(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> Done:
     del query
-    directory = hub.access.directory
-    await directory.feeds.revoke(path["feed"], own_account(incoming.who))
-    await directory.audit.note(incoming.who, incoming.address, "feed.revoke", path["feed"])
+    feeds, by = hub.access.directory.feeds, actor(incoming.who, incoming.address)
+    await feeds.revoke(path["feed"], own_account(incoming.who), by=by)
     return DONE
 
 

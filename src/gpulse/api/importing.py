@@ -12,10 +12,12 @@ from gpulse.api.bodies import Incoming, decode
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
 from gpulse.api.me import BODY_ERRORS
+from gpulse.api.noted_reservations import noted_as_imported
 from gpulse.api.reservation_views import by_of, ids_by_index
 from gpulse.api.reservations import desk_of
 from gpulse.api.reserving import Times, Zone
 from gpulse.api.turns import Turn
+from gpulse.auth.noting import actor
 from gpulse.reservations import comments
 from gpulse.reservations.moving_in import Outcome, Step, done, plan
 from gpulse.reservations.table import MEMORY_SECONDS
@@ -75,14 +77,11 @@ async def import_comments(hub: Hub, query: object, path: Mapping[str, str], inco
     steps = await asyncio.to_thread(plan, entries, gpus, known, times.local(times.now))
     by = by_of(desk.settings, incoming.who)
     asked = [step.wanted for step in steps if step.wanted is not None]
-    steps = done(steps, await desk.table.make_many(asked, by, dry_run=wanted.dry_run))
+    witness = noted_as_imported(actor(incoming.who, incoming.address), "comments.json")
+    steps = done(steps, await desk.table.make_many(asked, by, dry_run=wanted.dry_run, witness=witness))
     counts: Counter[str] = Counter(step.outcome for step in steps)
     if not wanted.dry_run:
         desk.look()
-        places = [str(step.place) for step in steps if step.outcome == "reserved"]
-        await hub.access.directory.audit.note(
-            incoming.who, incoming.address, "reservation.import", "comments.json", gpus=places, **counts
-        )
     return Imported(dry_run=wanted.dry_run, entries=[_told(step) for step in steps], counts=dict(counts))
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from gpulse.auth import changing, secret_text
 from gpulse.auth.known import Known, Rows
+from gpulse.auth.noting import THE_HUB, Actor, note
 from gpulse.errors import AccountError
 from gpulse.store import feeds as table
 from gpulse.store.feeds import FeedRow
@@ -33,7 +34,7 @@ class Feeds:
         self._known = known
         self._clock = clock
 
-    async def make(self, account: str, scope: str) -> str:
+    async def make(self, account: str, scope: str, *, by: Actor = THE_HUB) -> str:
         """The secret for the address, which is nowhere else."""
         text, parts = secret_text.make(_PREFIX)
 
@@ -43,7 +44,9 @@ class Feeds:
                 raise AccountError(
                     409, "too_many_feeds", f"an account has {MOST_FEEDS} calendars at most", "end one of yours"
                 )
-            table.add(connection, FeedRow(parts.id, account, scope, parts.digest, self._clock(), None))
+            now = self._clock()
+            table.add(connection, FeedRow(parts.id, account, scope, parts.digest, now, None))
+            note(connection, now, by, "feed.make", parts.id, scope=scope)
             return None, Rows()
 
         await self._known.write(work)
@@ -53,11 +56,15 @@ class Feeds:
         rows = await self._known.read(lambda one: table.standing(one, account))
         return [FeedView(id=row.id, scope=row.scope, made_at=row.made_at) for row in rows]
 
-    async def revoke(self, feed: str, account: str) -> None:
+    async def revoke(self, feed: str, account: str, *, by: Actor = THE_HUB) -> None:
         """AccountError where it is none of theirs."""
 
         def work(connection: Connection) -> tuple[bool, Rows]:
-            return table.revoke(connection, account, feed, self._clock()), Rows()
+            now = self._clock()
+            revoked = table.revoke(connection, account, feed, now)
+            if revoked:
+                note(connection, now, by, "feed.revoke", feed)
+            return revoked, Rows()
 
         if not await self._known.write(work):
             raise AccountError(

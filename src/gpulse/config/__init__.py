@@ -2,7 +2,7 @@
 
 from gpulse.config.access import Access, Oidc, Privacy, Proxy, Roles
 from gpulse.config.reading import load
-from gpulse.config.reservations import Limits, LimitSettings, Reservations
+from gpulse.config.reservations import Limits, LimitSettings, MemberLimits, Reservations
 from gpulse.config.sections import (
     Config,
     ConsulTable,
@@ -33,6 +33,7 @@ __all__ = [
     "IniFileTable",
     "LimitSettings",
     "Limits",
+    "MemberLimits",
     "Nodes",
     "Oidc",
     "Privacy",

@@ -10,6 +10,8 @@ from gpulse.config.checks import Tell
 from gpulse.config.kinds import Word
 
 Minutes = Annotated[float, Meta(ge=1, le=10080, description="minutes, 1 to 10080 (a week)")]
+Days = Annotated[float, Meta(ge=0, le=3650, description="days, 0 to 3650; 0: no limit")]
+Hours = Annotated[float, Meta(ge=0, le=87600, description="hours, 0 to 87600; 0: no limit")]
 Count = Annotated[int, Meta(ge=0, le=1000000, description="a number, 0 to 1000000; 0: no limit")]
 
 
@@ -25,12 +27,12 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LimitSettings(msgspec.Struct, frozen=True):
-    """[reservations.limits.member]: as it stands in the file, which has no null: 0 is no limit."""
+    """A table of [reservations.limits]: as it stands in the file, which has no null: 0 is no limit."""
 
-    ahead_days: Annotated[float, Meta(ge=0, le=3650, description="days, 0 to 3650; 0: no limit")] = 60.0
-    longest_hours: Annotated[float, Meta(ge=0, le=87600, description="hours, 0 to 87600; 0: no limit")] = 336.0
+    ahead_days: Days = 0.0
+    longest_hours: Hours = 0.0
     most_gpus: Count = 0
-    most_reservations: Count = 50
+    most_reservations: Count = 0
 
     def limits(self) -> Limits:
         return Limits(
@@ -41,10 +43,19 @@ class LimitSettings(msgspec.Struct, frozen=True):
         )
 
 
-class RoleLimits(msgspec.Struct, frozen=True):
-    """[reservations.limits]: by role. Viewers may book nothing, and admins anything that is not taken."""
+class MemberLimits(LimitSettings, frozen=True):
+    """[reservations.limits.member]."""
 
-    member: LimitSettings = LimitSettings()
+    ahead_days: Days = 60.0
+    longest_hours: Hours = 336.0
+    most_reservations: Count = 50
+
+
+class RoleLimits(msgspec.Struct, frozen=True):
+    """[reservations.limits]: by role. Viewers may book nothing; admins' limits are for what they book themselves."""
+
+    member: MemberLimits = MemberLimits()
+    admin: LimitSettings = LimitSettings()
 
 
 class Reservations(msgspec.Struct, frozen=True):
@@ -60,7 +71,7 @@ class Reservations(msgspec.Struct, frozen=True):
 
     def limits_of(self, role: str) -> Limits:
         """What somebody with this role may book."""
-        return Limits() if role == "admin" else self.limits.member.limits()
+        return (self.limits.admin if role == "admin" else self.limits.member).limits()
 
 
 def check_reservations(reservations: Reservations, tell: Tell) -> None:

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Collection, Iterable
 from itertools import islice
-from typing import Protocol
 
 from gpulse.config.reservations import Reservations as Settings
 from gpulse.errors import StoreError
@@ -12,7 +11,7 @@ from gpulse.fleet.fleet import Fleet
 from gpulse.reservations import reality
 from gpulse.reservations.model import Reservation
 from gpulse.reservations.reality import Finding, Memory
-from gpulse.reservations.table import Reservations
+from gpulse.reservations.table import Reservations, Witness, unseen
 from gpulse.reservations.uses import Uses
 from gpulse.reservations.zones import own_zone, zone_of
 
@@ -20,12 +19,6 @@ from gpulse.reservations.zones import own_zone, zone_of
 _AHEAD_SECONDS = 366 * 86400.0
 # What depends on the time alone may be seen so many looks later; so many are looked at once at least.
 _ROUND, _LEAST_OF_ROUND = 60, 20
-
-
-class Note(Protocol):
-    """Writes an entry of the audit log."""
-
-    async def __call__(self, who: str, address: str, action: str, target: str = "", *, gpus: list[str]) -> None: ...
 
 
 class Desk:
@@ -67,23 +60,22 @@ class Desk:
         if self._compare(due, now) or changed:
             self._fleet.reservations += 1
 
-    async def follow(self, note: Note) -> str:
+    async def follow(self, witness: Witness = unseen) -> str:
         """Looks at what others wrote and what has changed; what could not be done, in words."""
         trouble = await self.table.refresh()
         self.look()
         try:
-            for one in await self.release_no_shows():
-                await note("gpulse", "", "reservation.release", one.id, gpus=[str(place) for place in one.places])
+            await self.release_no_shows(witness)
         except StoreError as error:
             trouble = trouble or f"{error}; until then no-shows are not released"
         return trouble
 
-    async def release_no_shows(self) -> list[Reservation]:
+    async def release_no_shows(self, witness: Witness = unseen) -> list[Reservation]:
         """Those that nobody came for, ended; none unless the settings say so."""
         if not self.settings.release_no_shows:
             return []
         unused = [one.reservation for one in self.findings if one.kind == "no_show"]
-        released = [await self.table.release(one) for one in unused]
+        released = [await self.table.release(one, witness=witness) for one in unused]
         if unused:
             self.look()
         return [one for one in released if one is not None]

@@ -20,6 +20,8 @@ from gpulse.store import reservations as table
 T = TypeVar("T")
 # Of what kind the GPUs are that may be offered; where it takes long to tell, how to.
 Kinds = Mapping[Place, str] | Callable[[], Mapping[Place, str]]
+# Is told of what a transaction has written, within it: when, and how the reservations are now.
+Witness = Callable[[Connection, float, Sequence[Reservation]], None]
 # How long what is over stays in memory, and how often it is looked whether it has to go.
 MEMORY_SECONDS = 31 * 86400.0
 _TIDY_SECONDS = 3600.0
@@ -27,11 +29,16 @@ _WEEK_SECONDS = 7 * 86400.0
 _NO_KINDS: Mapping[Place, str] = {}
 
 
+def unseen(connection: Connection, at: float, written: Sequence[Reservation]) -> None:
+    """Nobody is told."""
+
+
 class Reservations:
     """One thread's view. What is asked without waiting is as it was last read; `refresh` reads what others wrote.
 
     Each change is a transaction in which nobody else writes: of two who want one GPU one gets it, whichever processes
-    they ask. A change that was not allowed is a ReservationError, and nothing is another then.
+    they ask. A change that was not allowed is a ReservationError, and nothing is another then. Where the witness of a
+    change fails, there is no change.
     """
 
     def __init__(self, records: Records, clock: Callable[[], float] = time.time) -> None:
@@ -155,6 +162,7 @@ class Reservations:
         choose: Choose | None = None,
         kinds: Kinds = _NO_KINDS,
         dry_run: bool = False,
+        witness: Witness = unseen,
     ) -> Reservation:
         """The reservation made, or, in a dry run, as it would be made: without an id.
 
@@ -165,14 +173,14 @@ class Reservations:
             return writing.make(connection, wanted, by, self._clock(), choose, dry_run)
 
         try:
-            return await (self._read(work) if dry_run else self._write(work))
+            return await (self._read(work) if dry_run else self._write(work, witness))
         except ReservationError as error:
             if choose is None:
                 await self._advise(error, wanted, kinds)
             raise
 
     async def make_many(
-        self, wanted: Sequence[Wanted], by: By, *, dry_run: bool = False
+        self, wanted: Sequence[Wanted], by: By, *, dry_run: bool = False, witness: Witness = unseen
     ) -> list[Reservation | ReservationError]:
         """Each by itself, in this order: the reservation, or why there is none."""
 
@@ -181,7 +189,7 @@ class Reservations:
 
         if dry_run:
             return await self._read(work)
-        return await asyncio.shield(self._written(work, _made_of))
+        return await asyncio.shield(self._written(work, _made_of, witness))
 
     async def change(
         self,
@@ -192,6 +200,7 @@ class Reservations:
         revision: int | None = None,
         kinds: Kinds = _NO_KINDS,
         dry_run: bool = False,
+        witness: Witness = unseen,
     ) -> Reservation:
         """How it is, or in a dry run would be, afterwards. With `revision` only if it is still as it was then."""
 
@@ -199,7 +208,7 @@ class Reservations:
             return writing.change(connection, identity, changes, by, self._clock(), revision, dry_run)
 
         try:
-            return await (self._read(work) if dry_run else self._write(work))
+            return await (self._read(work) if dry_run else self._write(work, witness))
         except ReservationError as error:
             if error.code == "conflict":
                 after = writing.changed(await self.get(identity), changes, self._clock())
@@ -207,31 +216,37 @@ class Reservations:
                 await self._advise(error, meant, kinds, identity)
             raise
 
-    async def end(self, identity: str, by: By) -> Reservation:
+    async def end(self, identity: str, by: By, *, witness: Witness = unseen) -> Reservation:
         """Ended now; cancelled where it had not begun."""
-        return await self._write(lambda one: writing.stop(one, identity, by, self._clock()))
+        return await self._write(lambda one: writing.stop(one, identity, by, self._clock()), witness)
 
-    async def cancel(self, identity: str, by: By) -> Reservation:
-        """The same as `end`: which of the two it is, is a matter of when."""
-        return await self.end(identity, by)
-
-    async def release(self, identity: str, reason: Literal["no_show"] = "no_show") -> Reservation | None:
+    async def release(
+        self, identity: str, reason: Literal["no_show"] = "no_show", *, witness: Witness = unseen
+    ) -> Reservation | None:
         """Ended by gpulse itself; None where it does not hold its GPUs now."""
 
         def work(connection: Connection) -> Reservation | None:
             return writing.release(connection, identity, reason, self._clock())
 
-        return await asyncio.shield(self._written(work, lambda made: [] if made is None else [made]))
+        return await asyncio.shield(self._written(work, lambda made: [] if made is None else [made], witness))
 
     async def _read(self, work: Callable[[Connection], T]) -> T:
         return await asyncio.wrap_future(self._records.read(work))
 
-    async def _write(self, work: Callable[[Connection], Reservation]) -> Reservation:
+    async def _write(self, work: Callable[[Connection], Reservation], witness: Witness) -> Reservation:
         # Who asked may go meanwhile: what reached the disk is taken all the same.
-        return await asyncio.shield(self._written(work, lambda made: [made]))
+        return await asyncio.shield(self._written(work, lambda made: [made], witness))
 
-    async def _written(self, work: Callable[[Connection], T], rows: Callable[[T], Sequence[Reservation]]) -> T:
-        made = await asyncio.wrap_future(self._records.write(work))
+    async def _written(
+        self, work: Callable[[Connection], T], rows: Callable[[T], Sequence[Reservation]], witness: Witness
+    ) -> T:
+        def seen(connection: Connection) -> T:
+            before = hub.revision(connection)
+            made = work(connection)
+            witness(connection, self._clock(), [row for row in rows(made) if row.revision > before])
+            return made
+
+        made = await asyncio.wrap_future(self._records.write(seen))
         self._take(rows(made))
         return made
 

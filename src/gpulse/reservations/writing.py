@@ -185,7 +185,7 @@ def _new(wanted: Wanted, by: By, now: float) -> Reservation:
 def _others(connection: Connection, one: Reservation, by: By, now: float) -> list[Reservation]:
     """All that the rules look at: what is in its way, and, where that matters, what else its person has."""
     near = table.in_the_way(connection, (place.node for place in one.places), one.start, one.end)
-    own = [] if by.admin else table.standing(connection, one.person, now)
+    own = [] if by.limits_for(one.person) == rules.NO_LIMITS else table.standing(connection, one.person, now)
     return read_all(list({kept[0].id: kept for kept in (*near, *own)}.values()))
 
 
