@@ -74,7 +74,9 @@ def make(folder: Path, target: Target) -> Path:
 
 
 def _fill(house: Path, wheel: Path, target: Target) -> None:
-    command = [*_pip(target), "download", "--quiet", "--only-binary", ":all:", "--dest", str(house), str(wheel)]
+    command = [*_pip(target), "download", "--quiet", "--only-binary", ":all:", "--dest", str(house)]
+    # A site that has PostgreSQL has no network either.
+    command.append(f"{wheel}[postgresql]")
     if target.python is None:
         command += ["--python-version", f"{target.version[0]}.{target.version[1]}"]
         command += [word for tag in tags(target.platform) for word in ("--platform", tag)]
@@ -82,7 +84,7 @@ def _fill(house: Path, wheel: Path, target: Target) -> None:
     if target.python is not None:
         # Isolated: what this machine has set for pip, the other will not have.
         tried = [*_pip(target), "--isolated", "install", "--dry-run", "--ignore-installed", "--no-index", "--quiet"]
-        _run([*tried, "--find-links", str(house), "gpulse"], "the wheelhouse lacks something")
+        _run([*tried, "--find-links", str(house), "gpulse[postgresql]"], "the wheelhouse lacks something")
 
 
 def tags(platform: str) -> list[str]:

@@ -58,6 +58,7 @@ def test_what_it_says_is_so(made: tuple[Path, str]):
     wheel = folder / f"gpulse-{__version__}-py3-none-any.whl"
     house = sorted(path.name for path in (folder / "wheelhouse").iterdir())
     assert wheel.name in house
+    assert any(name.startswith("psycopg_binary-") for name in house)
     assert all(name.endswith(".whl") for name in house)
     size = sum(path.stat().st_size for path in (folder / "wheelhouse").iterdir())
     here = f"{sys.version_info[0]}.{sys.version_info[1]}"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.web.accounts_site import PASSWORD, AccountsSite, complaints, enter, is_in, kept_key, sign_in
 from tests.web.browsing import visit
@@ -72,6 +72,24 @@ def test_who_is_signed_in_is_asked_before_a_link_makes_them_somebody_else(browse
         page.get_by_role("button", name="Stay ann").click()
         is_in(page)
         expect(page.get_by_role("button", name="Your account: ann")).to_be_visible()
+        assert seen.complaints == []
+
+
+def test_who_has_signed_in_before_need_not_wait_for_the_data(browser: Browser, site: AccountsSite):
+    with visit(browser, site.url) as seen:
+        page = enter(seen, site.link("ann"))
+        streams: list[str] = []
+        page.on("websocket", lambda one: streams.append(one.url))
+        waiting: list[Route] = []
+        page.route("**/api/v1/me", lambda route: waiting.append(route))  # noqa: PLW0108 - Playwright writes to it
+        with page.expect_websocket() as stream:
+            page.reload()
+        stream.value.wait_for_event("framereceived")
+        expect(page.get_by_role("button", name="Your account")).to_have_count(0)
+        assert len(waiting) == 1
+        waiting[0].continue_()
+        is_in(page)
+        assert len(streams) == 1
         assert seen.complaints == []
 
 

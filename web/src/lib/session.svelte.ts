@@ -18,6 +18,7 @@ class Session {
   changed: () => void = () => undefined;
 
   #channel: BroadcastChannel | null = null;
+  #questions = 0;
 
   get name(): string | null {
     return this.me?.name ?? null;
@@ -28,6 +29,10 @@ class Session {
   /** Whether a reservation can be made: viewers look on. */
   get mayReserve(): boolean {
     return this.me?.role === "admin" || this.me?.role === "member";
+  }
+  /** The hub has yet to answer. */
+  get asking(): boolean {
+    return this.#questions > 0;
   }
   /** Until it is known otherwise. */
   get mayRead(): boolean {
@@ -54,11 +59,14 @@ class Session {
 
   /** Asks the hub who looks. `meant`: somebody has signed out just now, in this browser. */
   async ask(meant = false): Promise<void> {
+    this.#questions++;
     try {
       this.#take(await get<MeView>("/api/v1/me"), meant);
     } catch (error) {
       // The live stream tells whether the hub is there.
       if (!(error instanceof ApiError)) throw error;
+    } finally {
+      this.#questions--;
     }
   }
 

@@ -46,8 +46,8 @@ class Live {
   #heardAt = 0;
   #hubAt = 0;
   #once = false;
-  /** For whom the data at hand was made. */
-  #who = "";
+  /** For whom the data at hand was made; null: for who asked, and who that is, the hub has yet to say. */
+  #who: string | null = null;
 
   /** How old the newest data is; null: there is none. Ticks each second. */
   get ageSeconds(): number | null {
@@ -65,7 +65,7 @@ class Live {
     return this.status === "signed-out" && this.frame === null;
   }
 
-  /** Begins; called once, after the config was read and the hub was asked who looks. */
+  /** Begins; called once, after the config was read. The hub may still be thinking about who looks. */
   start(): void {
     if (isExport()) {
       this.status = "export";
@@ -76,7 +76,7 @@ class Live {
     document.addEventListener("visibilitychange", () => this.#seen());
     window.addEventListener("online", () => this.#retryNow());
     setInterval(() => this.#tick(), 1000);
-    this.#who = session.who;
+    this.#who = session.me === null ? null : session.who;
     session.changed = () => this.#become();
     if (session.mayRead) this.#connect();
     else this.#shutOut();
@@ -149,6 +149,8 @@ class Live {
 
   /** Somebody signed in or out, or has another role. What was shown to one is not for the next. */
   #become(): void {
+    // The stream was asked for with the same cookie and key: it is theirs.
+    this.#who ??= session.who;
     if (!session.mayRead) {
       this.#shutOut();
       // Who is signed out by the hub keeps what was on the screen; who signs out leaves nothing.
@@ -202,7 +204,7 @@ class Live {
     }
     if (this.#socket !== socket) return;
     // A hub that was away may know nobody any more.
-    if (this.#failures > 0 || session.me === null) void session.ask();
+    if (this.#failures > 0 || (session.me === null && !session.asking)) void session.ask();
     this.#failures = 0;
     clearTimeout(this.#grace);
     this.#grace = undefined;
