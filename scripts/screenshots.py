@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, StorageState, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
@@ -25,6 +25,7 @@ MOST_BYTES = 1_000_000
 WARM_SECONDS = 600
 # What is asked every five seconds has come then.
 SETTLE_MS = 7000
+GPULSE = Path(sys.executable).with_name("gpulse")
 LAB, LARGE = "lab", "large"
 NODES = {LAB: 16, LARGE: 1250}
 SEED = 1
@@ -71,6 +72,13 @@ SHOTS = (
 )
 
 
+class Cluster(NamedTuple):
+    """A hub, and the folder of its accounts."""
+
+    url: str
+    data: str
+
+
 class Stand(NamedTuple):
     """A hub, and what there is to show on it."""
 
@@ -81,15 +89,14 @@ class Stand(NamedTuple):
 
 
 @contextlib.contextmanager
-def cluster(nodes: int) -> Iterator[str]:
-    """The address of a simulated cluster, which ends with the block."""
+def cluster(nodes: int) -> Iterator[Cluster]:
+    """A simulated one, which ends with the block."""
     with tempfile.TemporaryDirectory() as data:
-        command = [Path(sys.executable).with_name("gpulse"), "demo", "--nodes", str(nodes), "--seed", str(SEED)]
-        words = [*command, "--port", "0", "--data", data]
+        words = [GPULSE, "demo", "--nodes", str(nodes), "--seed", str(SEED), "--port", "0", "--data", data]
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as hub:  # noqa: S603 - our own words
             try:
                 # Its first line; what it says afterwards is nothing to us.
-                yield next(iter(hub.stdout or ())).strip()
+                yield Cluster(next(iter(hub.stdout or ())).strip(), data)
             finally:
                 hub.terminate()
 
@@ -114,16 +121,42 @@ def stand(url: str) -> Stand:
     return Stand(url, node["name"], gpu["id"], person["person"])
 
 
-def take(browser: Browser, shot: Shot, on: Stand, folder: Path, settle_ms: float = SETTLE_MS) -> Path:
+def signed_in(browser: Browser, on: Stand, data: str) -> StorageState:
+    """What a browser keeps of that person, who gets an account for it."""
+
+    def user(*words: str) -> str:
+        command = [GPULSE, "user", *words, "--data", data]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout  # noqa: S603 - our own words
+
+    user("add", on.person, "--role", "member", "--no-password")
+    link = user("link", on.person, "--hub", on.url).strip()
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(link)
+    page.get_by_role("button", name="Your account").wait_for(timeout=60_000)
+    kept = context.storage_state()
+    context.close()
+    return kept
+
+
+def take(
+    browser: Browser,
+    shot: Shot,
+    on: Stand,
+    folder: Path,
+    settle_ms: float = SETTLE_MS,
+    kept: StorageState | None = None,
+) -> Path:
     context = browser.new_context(
+        storage_state=kept,
         viewport={"width": shot.width, "height": shot.height},
         device_scale_factor=shot.scale,
         has_touch=shot.scale > 1,
         reduced_motion="reduce",
         color_scheme="dark" if shot.theme in ("dark", "blue") else "light",
     )
-    kept = {"gpulse.theme": shot.theme, "gpulse.me": on.person}
-    script = "".join(f"localStorage.setItem({json.dumps(k)}, {json.dumps(json.dumps(v))});" for k, v in kept.items())
+    chosen = {"gpulse.theme": shot.theme, "gpulse.me": on.person}
+    script = "".join(f"localStorage.setItem({json.dumps(k)}, {json.dumps(json.dumps(v))});" for k, v in chosen.items())
     context.add_init_script(script)
     page = context.new_page()
     page.goto(on.url + shot.path.format(node=on.node, gpu=quote(on.gpu, safe=""), person=on.person))
@@ -162,15 +195,16 @@ def main(arguments: Sequence[str]) -> int:
     wanted = [shot for shot in SHOTS if options.only is None or shot.name in options.only]
     options.to.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        urls = {hub: stack.enter_context(cluster(NODES[hub])) for hub in sorted({shot.hub for shot in wanted})}
+        hubs = {hub: stack.enter_context(cluster(NODES[hub])) for hub in sorted({shot.hub for shot in wanted})}
         print(f"waiting {options.warm:.0f} s for the lines of the last minutes", flush=True)
         time.sleep(options.warm)
-        stands = {hub: stand(url) for hub, url in urls.items()}
+        stands = {name: stand(hub.url) for name, hub in hubs.items()}
         playwright = stack.enter_context(sync_playwright())
         flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
         browser = playwright.chromium.launch(executable_path=chromium, args=flags)
+        people = {name: signed_in(browser, on, hubs[name].data) for name, on in stands.items()}
         for shot in wanted:
-            file = take(browser, shot, stands[shot.hub], options.to)
+            file = take(browser, shot, stands[shot.hub], options.to, kept=people[shot.hub])
             print(f"{file}: {file.stat().st_size / 1000:.0f} kB", flush=True)
     size = sum(path.stat().st_size for path in options.to.glob("*.png"))
     print(f"together {size / 1000:.0f} kB")

@@ -125,7 +125,7 @@ def revoke(
     config: ConfigPath = None,
     data: Data = None,
 ) -> None:
-    """Revoke tokens: a running hub ends their connections within a second or two."""
+    """Revoke tokens: a running hub ends their connections within a second."""
     settings, _ = read_config(config)
     with _opened(settings, data) as tokens:
         gone = tokens.revoke(words, joined, by=by_local_person())

@@ -20,10 +20,10 @@ from gpulse.store import Records
 _MAKER = "demo"
 _HOUR = 3600.0
 _DAY = 24 * _HOUR
-_MOST_COMING = 300
+_MOST_COMING, _COMING_PER_NODE = 400, 6
 _DAYS_AHEAD = 12
 # How much of the cluster is reserved by who is on it.
-_RESERVED_SHARE = 0.15
+_RESERVED_SHARE = 0.3
 _COMMENTS = (
     "",
     "thesis deadline",
@@ -110,7 +110,7 @@ def _coming(places: list[Place], now: float, random: Random) -> list[Plan]:
         by_node.setdefault(place.node, []).append(place)
     nodes = list(by_node)
     made = []
-    for _ in range(min(_MOST_COMING, 2 * len(nodes)) if nodes else 0):
+    for _ in range(min(_MOST_COMING, _COMING_PER_NODE * len(nodes))):
         there = sorted(by_node[random.choice(nodes)], key=lambda place: (len(place.index), place.index))
         count = min(len(there), random.choice((1, 1, 2, 4, 8)))
         first = random.randrange(len(there) - count + 1)
