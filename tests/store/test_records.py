@@ -179,6 +179,19 @@ def test_damaged(tmp_path, content):
     assert (tmp_path / "gpulse.db").read_bytes() == content
 
 
+def test_opened_twice_by_one_process_it_is_still_in_use(tmp_path):
+    """Who comes and goes meanwhile is not the last one, and takes nothing of it away."""
+    elsewhere = [sys.executable, "-c", OPEN, str(tmp_path), ""]
+    with Records(tmp_path) as records:
+        Records(tmp_path).close()
+        subprocess.run(elsewhere, check=True, timeout=60)
+        assert (tmp_path / "gpulse.db-wal").exists()
+        records.write(insert).result()
+        subprocess.run(elsewhere, check=True, timeout=60)
+        with Records(tmp_path) as other:
+            assert count(other) == 1
+
+
 def test_no_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="Not a directory; give this user the right"):
@@ -186,7 +199,7 @@ def test_no_folder(tmp_path):
     with pytest.raises(StoreError, match="File exists"):
         Records(tmp_path / "file")
     (tmp_path / "gpulse.db").mkdir()
-    with pytest.raises(StoreError, match=r"gpulse\.db cannot be opened: Is a directory"):
+    with pytest.raises(StoreError, match=r"gpulse\.db cannot be opened: it is a folder"):
         Records(tmp_path)
 
 

@@ -66,11 +66,7 @@ class SqliteFile:
         make_folder(self.path.parent)
         if self._lock is None and not self._locked:
             self._lock = take_lock(self.path.parent, fcntl.LOCK_SH)
-        try:
-            # SQLite gives the files beside it the same rights.
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        except OSError as error:
-            raise StoreError(f"{self.path} cannot be opened: {error.strerror}; {_RIGHTS}") from error
+        self._make()
         try:
             # Digests and hashes do not belong into what a mistake of ours prints.
             engine = create_engine("sqlite://", creator=self._opened, poolclass=NullPool, hide_parameters=True)
@@ -99,6 +95,17 @@ class SqliteFile:
             if name.startswith(beginning):
                 return StoreError(f"{self.path}: {words}")
         return StoreError(f"{self.path} cannot be used: {error}")
+
+    def _make(self) -> None:
+        """Never opens one that is there: closing it would end all locks that SQLite has on it in this process."""
+        try:
+            # SQLite gives the files beside it the same rights.
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        except FileExistsError as error:
+            if self.path.is_dir():
+                raise StoreError(f"{self.path} cannot be opened: it is a folder; {_RIGHTS}") from error
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be opened: {error.strerror}; {_RIGHTS}") from error
 
     def _opened(self) -> sqlite3.Connection:
         # Without an isolation level the driver leaves transactions to us.
