@@ -332,7 +332,6 @@ def test_which_are_listed(site: Site):
 
     assert ids() == [second["id"], first["id"]]
     assert ids("?node=gpu1") == ids("?mine=true") == ids("?person=member") == [first["id"]]
-    assert ids("?mine=true", None) == []
     assert ids(f"?from={NOW + 2 * HOUR}&to={NOW + 50 * 24 * HOUR}") == [late["id"], second["id"]]
     page = site.ask("reservations?limit=1").json()
     assert ([one["id"] for one in page["reservations"]], page["next"]) == ([second["id"]], second["id"])
@@ -497,9 +496,38 @@ def test_calendars(site: Site):
         assert ask(site.app, bad).status_code == 404
     assert ask(site.app, f"/api/v1/me/feeds/{identity}", "DELETE", cookie).status_code == 200
     assert ask(site.app, mine).status_code == 404
-    # It ends with the account.
-    asyncio.run(site.people.directory.accounts.disable(site.people.accounts["member"]))
+    # It ends with the account, and does not come back.
+    accounts, member = site.people.directory.accounts, site.people.accounts["member"]
+    asyncio.run(accounts.disable(member))
     assert ask(site.app, fleet).status_code == 404
+    asyncio.run(accounts.enable(member))
+    assert ask(site.app, fleet).status_code == 404
+
+
+def test_calendars_end_with_the_keys(site: Site):
+    directory, member = site.people.directory, site.people.accounts["member"]
+    for end in (
+        lambda: directory.keys.revoke_all(member),
+        lambda: directory.accounts.set_password(member, "another battery", revoke_keys=True),
+    ):
+        address = f"/feeds/{asyncio.run(directory.feeds.make(member, 'mine'))}.ics"
+        assert ask(site.app, address).status_code == 200
+        asyncio.run(end())
+        assert ask(site.app, address).status_code == 404
+
+
+def test_calendars_have_names_of_their_own(site: Site):
+    cookie = {**site.people.page(site.people.session("member")), "Origin": "http://hub"}
+
+    def made(scope: str) -> httpx.Response:
+        return ask(site.app, "/api/v1/me/feeds", "POST", cookie, json.dumps({"scope": scope}).encode())
+
+    for scope, name in (("mine", "member"), ("fleet", "all"), ("node:gpu2", "gpu2")):
+        assert f"X-WR-CALNAME:gpulse: {name}\r\n" in ask(site.app, f"/{made(scope).json()['path']}").text
+    assert code(made("node:gpu22"), 404) == "unknown_node"
+    wrong = made("everything")
+    assert code(wrong, 422) == "bad_scope"
+    assert wrong.json()["error"]["detail"] == 'take "mine", "fleet" or "node:NAME"'
 
 
 def test_a_calendar_sees_no_more_than_its_owner(tmp_path: Path):

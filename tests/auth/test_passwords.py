@@ -111,7 +111,7 @@ def test_a_new_password_takes_the_keys_along_if_asked(directory, doing, ann, bob
     with pytest.raises(SignInRefused, match="was revoked"):
         directory.keys.check(mine)
     assert directory.keys.check(hers).name == "ann"
-    assert doing(directory.audit.entries())[0].detail == {"keys": 1}
+    assert doing(directory.audit.entries())[0].detail == {"keys": 1, "calendars": 0}
 
 
 def test_one_set_by_another_process_counts_at_once(directory, others, doing, bob):

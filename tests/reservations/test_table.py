@@ -7,7 +7,7 @@ import time
 import pytest
 
 from gpulse.errors import ReservationError, StoreError
-from gpulse.reservations.model import Changes, Reservation
+from gpulse.reservations.model import Changes, Place, Reservation, wanted_places
 from gpulse.reservations.rules import By, Limits
 from gpulse.reservations.table import MEMORY_SECONDS, Reservations
 from gpulse.store import Records
@@ -345,3 +345,8 @@ def test_cheap_with_many():
         one for one in everything if one.places[0].node == "n3" and one.start < NOW + DAY and one.last > NOW
     ]
     assert on_node < whole
+
+
+def test_who_has_a_card_has_its_instances():
+    places = [Place("a", "0.2"), Place("a", "0"), Place("b", "0.1"), Place("a", "10"), Place("a", "1.0")]
+    assert [str(place) for place in wanted_places(places)] == ["a:0", "a:1.0", "a:10", "b:0.1"]

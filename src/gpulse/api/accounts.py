@@ -26,7 +26,7 @@ class AccountPage(msgspec.Struct, kw_only=True):
     items: list[AccountView]
 
 
-class NewAccount(msgspec.Struct, kw_only=True):
+class NewAccount(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """Somebody who shall be able to sign in."""
 
     name: Annotated[str, Meta(min_length=1, max_length=200, description="The person's login name on the nodes.")]
@@ -35,7 +35,7 @@ class NewAccount(msgspec.Struct, kw_only=True):
     password: Annotated[str | None, Meta(description="Null: a link signs in for the first time.")] = None
 
 
-class AccountChange(msgspec.Struct, kw_only=True):
+class AccountChange(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What is to be another way; what is left out stays."""
 
     role: Role | UnsetType = UNSET

@@ -21,6 +21,7 @@ from gpulse.api.reserving import (
     choice_of,
     kinds_of,
     login_of,
+    notice_of,
     places_of,
     span_of,
 )
@@ -30,7 +31,6 @@ from gpulse.reservations.dates import parse_span
 from gpulse.reservations.model import Changes, Wanted
 from gpulse.reservations.rules import LATE_SECONDS
 
-_MOST_BYTES = 256 * 1024
 _CHANGE_ERRORS = (*BODY_ERRORS, 404, 409, 422)
 
 
@@ -60,11 +60,10 @@ async def make_reservation(
             witness=noted(actor(who, incoming.address), "make"),
         )
     except ReservationError as error:
-        raise views_for(hub, desk, incoming).refused(error) from None
-    if asked.dry_run:
-        told = views_for(hub, desk, incoming).reservation(made)
-        return Response(msgspec.json.encode(told), media_type="application/json")
-    return views_for(hub, desk, incoming).reservation(made)
+        raise views_for(hub, desk, incoming).refused(times.told(error, start, end)) from None
+    told = views_for(hub, desk, incoming).reservation(made)
+    told.notice = notice_of(hub, made.person) if made.person != who.name else None
+    return Response(msgspec.json.encode(told), media_type="application/json") if asked.dry_run else told
 
 
 async def change_reservation(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> ReservationView:
@@ -100,8 +99,11 @@ async def change_reservation(hub: Hub, query: object, path: Mapping[str, str], i
             witness=noted(actor(incoming.who, incoming.address), "change"),
         )
     except ReservationError as error:
-        raise views_for(hub, desk, incoming).refused(error) from None
-    return views_for(hub, desk, incoming).reservation(changed)
+        meant = (before.start if start is None else start, before.end if end is None else end)
+        raise views_for(hub, desk, incoming).refused(times.told(error, *meant)) from None
+    told = views_for(hub, desk, incoming).reservation(changed)
+    told.notice = notice_of(hub, changed.person) if changed.person != before.person else None
+    return told
 
 
 async def end_reservation(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> ReservationView:
@@ -123,7 +125,6 @@ ENDPOINTS = (
         may="member",
         method="POST",
         body=NewReservation,
-        most_bytes=_MOST_BYTES,
         status=201,
         errors=_CHANGE_ERRORS,
     ),
@@ -137,7 +138,6 @@ ENDPOINTS = (
         method="PATCH",
         path_parameters=RESERVATION,
         body=ChangedReservation,
-        most_bytes=_MOST_BYTES,
         errors=_CHANGE_ERRORS,
     ),
     Endpoint(

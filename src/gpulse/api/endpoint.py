@@ -109,7 +109,7 @@ class Endpoint:
                 caller = await self._caller(request, access)
                 response = await self._answer(request, hub, answers, caller)
             except (RequestError, StoreError) as trouble:
-                error = trouble if isinstance(trouble, RequestError) else _no_store(trouble)
+                error = trouble if isinstance(trouble, RequestError) else _no_store(trouble, caller)
                 if self.token:
                     hub.fleet.counters.refuse(error.code)
                 refusal = error_response(error, self.media)
@@ -206,5 +206,7 @@ def _pattern(path: str) -> str:
     return re.sub(r"\{id\}", "{id:path}", path)
 
 
-def _no_store(trouble: StoreError) -> RequestError:
-    return RequestError(503, "no_store", f"what the hub keeps cannot be used: {trouble}", retry_seconds=30)
+def _no_store(trouble: StoreError, caller: Caller | None) -> RequestError:
+    """Where the records are, and what is the matter with them, is for admins; the hub says it on its own terminal."""
+    why = f": {trouble}" if caller is not None and caller.who.role == "admin" else " just now"
+    return RequestError(503, "no_store", f"what the hub keeps cannot be used{why}", "try again", 30)

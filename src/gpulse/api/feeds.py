@@ -11,6 +11,7 @@ from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
 from gpulse.api.me import BODY_ERRORS, DONE, SMALL_BODY, Done, own_account, refuse_keys
 from gpulse.api.reservations import desk_of
+from gpulse.api.selection import unknown_node
 from gpulse.auth.feeds import FeedView
 from gpulse.auth.noting import actor
 from gpulse.errors import RequestError
@@ -25,15 +26,10 @@ _NODE = "node:"
 _FEED = {"feed": "The calendar's id."}
 
 
-class NewFeed(msgspec.Struct, kw_only=True):
+class NewFeed(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What a calendar shall show."""
 
-    scope: Annotated[
-        str,
-        Meta(
-            pattern=r"^(mine|fleet|node:[^\x00-\x1f]{1,200})\Z", description="`mine`, `fleet`, or `node:` and a name."
-        ),
-    ]
+    scope: Annotated[str, Meta(max_length=205, description="`mine`, `fleet`, or `node:` and a name.")]
 
 
 class MadeFeed(msgspec.Struct, kw_only=True):
@@ -61,6 +57,13 @@ async def make_feed(hub: Hub, query: object, path: Mapping[str, str], incoming: 
     refuse_keys(incoming.who)
     scope = decode(incoming.body, NewFeed).scope
     desk_of(hub)
+    if scope not in ("mine", "fleet"):
+        if not scope.startswith(_NODE):
+            raise RequestError(
+                422, "bad_scope", f'there are no calendars of "{scope[:50]}"', 'take "mine", "fleet" or "node:NAME"'
+            )
+        if not hub.fleet.has(scope.removeprefix(_NODE)):
+            raise await unknown_node(hub.fleet, scope.removeprefix(_NODE))
     directory = hub.access.directory
     secret = await directory.feeds.make(own_account(incoming.who), scope, by=actor(incoming.who, incoming.address))
     identity = secret.split("_")[1]
@@ -87,7 +90,8 @@ async def read_feed(hub: Hub, query: object, path: Mapping[str, str]) -> str:
     person = owner.name if feed.scope == "mine" else None
     found = desk.table.between(now - _PAST, now + _AHEAD, node=node, person=person, cancelled=True)
     sight = hub.access.sight(owner)
-    return feed_text([_seen(one, sight) for one in found], hub.title, now)
+    of_what = "all" if feed.scope == "fleet" else node or owner.name
+    return feed_text([_seen(one, sight) for one in found], f"{hub.title}: {of_what}", now)
 
 
 def _seen(one: Reservation, sight: Sight) -> Reservation:

@@ -25,7 +25,7 @@ from gpulse.reservations.table import MEMORY_SECONDS
 MOST_BYTES = 1 << 20
 
 
-class CommentsFile(msgspec.Struct, kw_only=True):
+class CommentsFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A comments.json."""
 
     text: Annotated[str, Meta(max_length=MOST_BYTES, description="What is in the file; // comments may be in it.")]

@@ -79,12 +79,13 @@ async def _token(hub: Hub, headers: Mapping[str, str]) -> NodeToken | JoinToken:
             ) from None
         ingest.push.refusals.add()
         raise
-    except StoreError as trouble:
-        raise _no_store(trouble) from None
+    except StoreError:
+        raise _no_store() from None
 
 
-def _no_store(trouble: StoreError) -> RequestError:
-    return RequestError(503, "no_store", f"the hub cannot look at its tokens: {trouble}", retry_seconds=30)
+def _no_store() -> RequestError:
+    """Where the tokens are, and why they cannot be read, the hub says on its own terminal."""
+    return RequestError(503, "no_store", "the hub cannot look at its tokens just now", "try again", 30)
 
 
 async def admit_node(hub: Hub, headers: Mapping[str, str]) -> NodeToken:
@@ -145,8 +146,8 @@ async def post_join(hub: Hub, query: object, path: Mapping[str, str], incoming: 
     wanted = decode(incoming.body, JoinRequest)
     try:
         token = await _ingest(hub).tokens.trade(incoming.admitted, wanted.node, incoming.address)
-    except StoreError as trouble:
-        raise _no_store(trouble) from None
+    except StoreError:
+        raise _no_store() from None
     return Joined(node=wanted.node, token=token)
 
 

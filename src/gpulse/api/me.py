@@ -57,7 +57,7 @@ class OwnKeys(msgspec.Struct, kw_only=True):
     items: list[KeyView]
 
 
-class NewKey(msgspec.Struct, kw_only=True):
+class NewKey(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A key that is to be made."""
 
     label: Annotated[str, Meta(min_length=1, max_length=200, description="What it is for.")]
@@ -84,7 +84,7 @@ class OwnSessions(msgspec.Struct, kw_only=True):
     this: str | None
 
 
-class NewPassword(msgspec.Struct, kw_only=True):
+class NewPassword(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The password that was, empty where there was none, and the one that shall be."""
 
     old: str

@@ -50,6 +50,8 @@ class ReservationView(msgspec.Struct, kw_only=True):
     state: State
     mine: bool
     may_change: bool
+    # What whoever made or changed it just now should know.
+    notice: str | None = None
 
 
 class FindingView(msgspec.Struct, kw_only=True):

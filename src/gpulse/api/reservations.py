@@ -11,6 +11,7 @@ from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
 from gpulse.api.queries import OfPeople
 from gpulse.api.reservation_views import ChangeView, FindingView, ReservationView, Views, by_of
+from gpulse.api.selection import unknown_node
 from gpulse.api.turns import Turn
 from gpulse.auth.roles import at_least
 from gpulse.config.reservations import Limits
@@ -95,16 +96,20 @@ async def list_reservations(
         )
     desk, who = hub.desk, incoming.who
     person = who.name if query.mine else None if isinstance(query.person, UnsetType) else query.person
+    if query.mine and who.name is None:
+        raise RequestError(401, "sign_in", "sign in first", "only then it is known which are yours")
     # Who is hidden is not found by name either.
     known = person is not None and (incoming.sight.names(person) or person == who.name)
     nothing = (query.mine or person is not None) and not known
     found = [] if nothing else await _found(desk, query, person)
+    node = None if isinstance(query.node, UnsetType) else query.node
+    if node is not None and not found and not hub.fleet.has(node):
+        raise await unknown_node(hub.fleet, node)
     views, turn = views_for(hub, desk, incoming), Turn()
     told = []
     for one in found[: query.limit]:
         told.append(views.reservation(one))
         await turn.give()
-    node = None if isinstance(query.node, UnsetType) else query.node
     findings = [
         views.finding(one)
         for one in desk.findings
@@ -166,7 +171,7 @@ ENDPOINTS = (
         query=ReservationsQuery,
         personal=True,
         cached=False,
-        errors=(400, 404, 406, 503),
+        errors=(400, 401, 404, 406, 503),
     ),
     Endpoint(
         path="/api/v1/reservations/{reservation}",

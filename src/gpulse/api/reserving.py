@@ -21,10 +21,11 @@ from gpulse.fleet.sight import Sight
 from gpulse.fleet.sizes import parse_size
 from gpulse.fleet.terms import fits_wish
 from gpulse.fleet.views import GpuView
-from gpulse.reservations.dates import parse_moment, parse_span, parse_until
+from gpulse.reservations.dates import parse_moment, parse_span, parse_until, shown
 from gpulse.reservations.desk import Desk
 from gpulse.reservations.model import Place, Reservation, in_order
 from gpulse.reservations.picking import pick
+from gpulse.reservations.rules import END_OF_TIME
 from gpulse.reservations.zones import zone_of
 
 LONGEST_COMMENT = 2000
@@ -42,14 +43,14 @@ Person = Annotated[str, Meta(min_length=1, max_length=200, description="Whose it
 Zone = Annotated[str, Meta(max_length=100, description="The zone of times without one: `Europe/Berlin`.")]
 
 
-class WantedGpu(msgspec.Struct, kw_only=True):
+class WantedGpu(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A place; without an index all GPUs of the node."""
 
     node: Annotated[str, Meta(min_length=1, max_length=200)]
     index: Annotated[int | str | None, Meta(description="`0`, of a MIG instance `0.2`.")] = None
 
 
-class GpuWish(msgspec.Struct, kw_only=True):
+class GpuWish(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """So many GPUs, whichever: the hub picks."""
 
     n: Annotated[int, Meta(ge=1, le=MOST_GPUS)] = 1
@@ -59,7 +60,7 @@ class GpuWish(msgspec.Struct, kw_only=True):
     q: Annotated[str, Meta(max_length=LONGEST, description="A filter they must match.")] = ""
 
 
-class NewReservation(msgspec.Struct, kw_only=True):
+class NewReservation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What to reserve: `gpus` or a `wish`; until `end` or `for` so long."""
 
     gpus: Annotated[list[WantedGpu], Meta(max_length=MOST_GPUS)] | None = None
@@ -76,7 +77,7 @@ class NewReservation(msgspec.Struct, kw_only=True):
     dry_run: bool = False
 
 
-class ChangedReservation(msgspec.Struct, kw_only=True):
+class ChangedReservation(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What is to be another way; what is left out stays."""
 
     gpus: Annotated[list[WantedGpu], Meta(max_length=MOST_GPUS)] | UnsetType = UNSET
@@ -91,6 +92,10 @@ class ChangedReservation(msgspec.Struct, kw_only=True):
     dry_run: bool = False
 
 
+# Refusals in which it matters how a time was understood.
+_OF_TIMES = ("in_the_past", "ends_before_start", "too_far", "too_long")
+
+
 class Times:
     """Reads what people write as a time, in their zone or else in the hub's."""
 
@@ -102,6 +107,13 @@ class Times:
         if given is None:
             return self.now
         return given if isinstance(given, float) else self._exact(parse_moment(given, self.local(self.now)).at)
+
+    def told(self, error: ReservationError, start: float, end: float) -> ReservationError:
+        """With the moments that were understood, where it is about those."""
+        if error.code in _OF_TIMES and min(start, end) >= 0 and max(start, end) < END_OF_TIME:
+            meant = f"understood: from {shown(self.local(start))} until {shown(self.local(end))}"
+            error.detail = f"{error.detail}; {meant}"
+        return error
 
     def end(self, given: float | str, start: float) -> float:
         if isinstance(given, float):
@@ -221,6 +233,18 @@ def login_of(hub: Hub, person: str) -> str:
     wanted = person.strip()
     if not wanted:
         raise RequestError(422, "no_person", "the person has no name", "write their login name")
+    account = hub.access.directory.accounts.by_name(wanted)
+    if account is not None:
+        return account.name
     called = hub.fleet.settings.people
     logins = [] if wanted in called else [login for login, name in called.items() if name == wanted]
     return logins[0] if len(logins) == 1 else wanted
+
+
+def notice_of(hub: Hub, login: str) -> str | None:
+    """Where nobody is known by a name it may be misspelt; yet people can come later."""
+    if login in hub.fleet.logins or login in hub.fleet.settings.people:
+        return None
+    if hub.access.directory.accounts.by_name(login) is not None:
+        return None
+    return f"nobody is known here as {login!r}: there is no account of that name, and no process"

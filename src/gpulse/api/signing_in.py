@@ -24,14 +24,14 @@ from gpulse.store.accounts import Account
 _PAGE_FROM_BEGIN, _PAGE_FROM_CALLBACK = "../../../", "../../../../"
 
 
-class Credentials(msgspec.Struct, kw_only=True):
+class Credentials(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A name and its password."""
 
     name: Annotated[str, Meta(min_length=1, max_length=200)]
     password: str
 
 
-class LinkCode(msgspec.Struct, kw_only=True):
+class LinkCode(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """The code of a sign-in link."""
 
     code: Annotated[str, Meta(min_length=1, max_length=200)]

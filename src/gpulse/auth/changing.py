@@ -7,11 +7,11 @@ from sqlalchemy import Connection
 
 from gpulse.auth.account_names import checked, folded
 from gpulse.auth.known import Rows
-from gpulse.auth.noting import THE_HUB, Actor, note
+from gpulse.auth.noting import THE_HUB, Actor, Detail, note
 from gpulse.auth.roles import Role
 from gpulse.auth.secret_text import quoted
 from gpulse.errors import AccountError, SignInRefused
-from gpulse.store import accounts, keys, links, sessions
+from gpulse.store import accounts, feeds, keys, links, sessions
 from gpulse.store.accounts import Account
 from gpulse.store.hub import next_revision
 
@@ -98,7 +98,9 @@ def set_password(
     others = [row for row in sessions.standing(connection, identity) if row.id != keep_session]
     links.remove_of(connection, identity)
     gone = keys.standing(connection, identity) if revoke_keys else []
-    told = {"keys": sum(row.live(now) for row in gone)} if revoke_keys else {}
+    told: dict[str, Detail] = {}
+    if revoke_keys:
+        told = {"keys": sum(row.live(now) for row in gone), "calendars": feeds.revoke_all(connection, identity, now)}
     note(connection, now, by, "account.password", account.name, **told)
     return account, Rows(
         [account],
@@ -117,6 +119,7 @@ def disable(connection: Connection, identity: str, now: float, by: Actor) -> tup
     account = accounts.change(connection, identity, revision, disabled_at=now)
     note(connection, now, by, "account.disable", account.name)
     links.remove_of(connection, identity)
+    feeds.revoke_all(connection, identity, now)
     return account, Rows(
         [account],
         sessions.end(connection, sessions.standing(connection, identity), now, revision),

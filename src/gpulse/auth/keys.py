@@ -13,6 +13,7 @@ from gpulse.auth.noting import THE_HUB, Actor, note
 from gpulse.auth.roles import role_of
 from gpulse.auth.views import KeyState, KeyView
 from gpulse.errors import AccountError, SignInRefused
+from gpulse.store import feeds
 from gpulse.store import keys as table
 from gpulse.store.hub import next_revision
 from gpulse.store.keys import KeyRow
@@ -115,13 +116,14 @@ class Keys:
         return _view(await self._known.write(work), self._clock())
 
     async def revoke_all(self, account: str, *, by: Actor = THE_HUB) -> int:
-        """How many of the account were live."""
+        """How many of the account were live; the addresses of its calendars end with them."""
 
         def work(connection: Connection) -> tuple[int, Rows]:
             name, now = changing.found(connection, account).name, self._clock()
             rows = table.standing(connection, account)
             count = sum(row.live(now) for row in rows)
-            note(connection, now, by, "key.revoke_all", name, keys=count)
+            calendars = feeds.revoke_all(connection, account, now)
+            note(connection, now, by, "key.revoke_all", name, keys=count, calendars=calendars)
             return count, Rows(keys=table.end(connection, rows, now, next_revision(connection)))
 
         return await self._known.write(work)

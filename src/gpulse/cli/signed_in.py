@@ -51,7 +51,7 @@ def keys(
 
 def sign_out(
     name: Name,
-    with_keys: Annotated[bool, typer.Option("--keys", help="Revoke its keys too.")] = False,
+    with_keys: Annotated[bool, typer.Option("--keys", help="Revoke its keys and calendars too.")] = False,
     config: ConfigPath = None,
     data: Data = None,
 ) -> None:

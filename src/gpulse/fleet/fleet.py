@@ -216,10 +216,15 @@ class Fleet:
         """The same sight without those who had neither process nor reservation at this tick: more see the same then."""
         if not sight.own:
             return sight
+        return sight._replace(own=sight.own & (self.logins | self.bookings.people))
+
+    @property
+    def logins(self) -> frozenset[str | None]:
+        """Who had a process at this tick."""
         if self._logins is None or self._logins[0] != self.generation:
             found = frozenset(process.user for node in self._nodes.values() for process in node.processes)
             self._logins = self.generation, found
-        return sight._replace(own=sight.own & (self._logins[1] | self.bookings.people))
+        return self._logins[1]
 
     def summary(self) -> Summary:
         return telling.summary(self)

@@ -125,6 +125,12 @@ def in_order(places: Iterable[Place]) -> tuple[Place, ...]:
     return tuple(sorted(set(places), key=_counted))
 
 
+def wanted_places(places: Iterable[Place]) -> tuple[Place, ...]:
+    """In order, without the instances of cards that are among them: who has a card has those."""
+    named = set(places)
+    return in_order(place for place in named if Place(place.node, place.index.partition(".")[0]) not in named - {place})
+
+
 def storable(text: str) -> str:
     """The text with what no database takes made visible."""
     return text.replace("\0", "�").encode("utf-8", "replace").decode("utf-8")

@@ -18,8 +18,8 @@ __all__ = ["NO_LIMITS", "By", "Limits", "begun", "check_change", "check_new", "c
 NO_LIMITS = Limits()
 # Who asks for "now" is late by the time it takes to ask.
 LATE_SECONDS = 60.0
-# The end of the year 9999, after which there are no dates.
-_END_OF_TIME = 253_402_300_800.0
+# 2200 begins: dates that people write end there, too.
+END_OF_TIME = 7_258_118_400.0
 _MOST_NAMED = 3
 
 
@@ -147,8 +147,13 @@ def _check_places(places: Sequence[Place]) -> None:
 
 
 def _check_times(start: float, end: float, now: float) -> None:
-    if not (math.isfinite(start) and math.isfinite(end)) or max(start, end) > _END_OF_TIME:
-        raise ReservationError(422, "too_far", "there is no such date", "take one before the year 10000")
+    if not (math.isfinite(start) and math.isfinite(end)) or max(start, end) >= END_OF_TIME:
+        raise ReservationError(
+            422,
+            "too_far",
+            "the year 2200 and later cannot be reserved",
+            "take an earlier end; numbers are seconds since 1970, not milliseconds",
+        )
     if end <= start:
         raise ReservationError(422, "ends_before_start", "it would end before it starts", "take a later end")
     if start < now:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from gpulse.errors import ReservationError
 from gpulse.reservations import rules
-from gpulse.reservations.model import Change, Changes, Place, Reservation, Wanted, in_order, storable
+from gpulse.reservations.model import Change, Changes, Place, Reservation, Wanted, in_order, storable, wanted_places
 from gpulse.reservations.rules import By
 from gpulse.store import hub
 from gpulse.store import reservations as table
@@ -106,7 +106,7 @@ def changed(before: Reservation, changes: Changes, now: float) -> Reservation:
     return msgspec.structs.replace(
         before,
         person=before.person if changes.person is None else storable(changes.person),
-        places=before.places if changes.places is None else in_order(changes.places),
+        places=before.places if changes.places is None else wanted_places(changes.places),
         start=start,
         end=before.end if changes.end is None else changes.end,
         comment=before.comment if changes.comment is None else storable(changes.comment),
@@ -160,7 +160,7 @@ def _settled(wanted: Wanted, now: float) -> Wanted:
     return msgspec.structs.replace(
         wanted,
         person=storable(wanted.person),
-        places=in_order(wanted.places),
+        places=wanted_places(wanted.places),
         start=rules.begun(wanted.start, now),
         comment=storable(wanted.comment),
     )

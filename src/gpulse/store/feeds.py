@@ -61,6 +61,12 @@ def standing(connection: Connection, account: str) -> list[FeedRow]:
     return [FeedRow._make(row) for row in connection.execute(query.order_by(feeds.c.made_at, feeds.c.id))]
 
 
+def revoke_all(connection: Connection, account: str, now: float) -> int:
+    """How many of the account nobody had revoked."""
+    statement = update(feeds).where(feeds.c.account == account, feeds.c.revoked_at.is_(None))
+    return connection.execute(statement.values(revoked_at=now)).rowcount
+
+
 def revoke(connection: Connection, account: str, identity: str, now: float) -> bool:
     """Whether it was one of the account's that nobody had revoked."""
     statement = update(feeds).where(feeds.c.id == identity, feeds.c.account == account, feeds.c.revoked_at.is_(None))

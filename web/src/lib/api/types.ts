@@ -1405,6 +1405,8 @@ export interface components {
             state: "cancelled" | "coming" | "now" | "over";
             mine: boolean;
             may_change: boolean;
+            /** @default null */
+            notice?: string | null;
         };
         /**
          * ReservedGpu
@@ -1472,6 +1474,8 @@ export interface components {
             state: "cancelled" | "coming" | "now" | "over";
             mine: boolean;
             may_change: boolean;
+            /** @default null */
+            notice?: string | null;
             history: components["schemas"]["ChangeView"][];
         };
         /**

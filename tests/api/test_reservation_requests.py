@@ -1,0 +1,114 @@
+"""Requests that are not quite right: what is said, and that nothing was done."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gpulse.errors import StoreError
+from gpulse.reservations.rules import END_OF_TIME
+from tests.api.booking import HOUR, NOW, Site, code
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    made = Site(tmp_path)
+    yield made
+    made.close()
+
+
+GPU = {"node": "gpu1", "index": 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"gpus": [GPU], "for": "1h", "dryrun": True}, "dryrun"),
+        ({"gpus": [{**GPU, "gpu": 1}], "for": "1h"}, "gpu"),
+        ({"wish": {"n": 1, "count": 2}, "for": "1h"}, "count"),
+        ({"gpus": [GPU], "for": "1h", "until": "friday"}, "until"),
+    ],
+)
+def test_a_misspelt_field_books_nothing(site: Site, body, field):
+    answer = site.ask("reservations", "POST", body)
+    assert code(answer, 400) == "bad_body"
+    assert f"unknown field `{field}`" in answer.json()["error"]["detail"]
+    assert site.ask("reservations").json()["reservations"] == []
+
+
+@pytest.mark.parametrize("body", [{"for": "20m"}, {"until": "1h"}, {"comments": "x"}])
+def test_a_misspelt_field_changes_nothing(site: Site, body):
+    made = site.made("gpu1:1")
+    assert code(site.ask(f"reservations/{made['id']}", "PATCH", body), 400) == "bad_body"
+    assert site.ask("reservations").json()["reservations"] == [made]
+
+
+@pytest.mark.parametrize(
+    ("more", "wanted", "told"),
+    [
+        ({"start": "yesterday 9:00", "end": "tomorrow 9:00"}, "in_the_past", "from Sunday 15 November 2026, 09:00 CET"),
+        ({"start": "friday 9:00", "end": "2026-11-19"}, "ends_before_start", "until Friday 20 November 2026, 00:00"),
+        ({"start": "2027-05-20 9:00", "for": "1h"}, "too_far", "from Thursday 20 May 2027, 09:00 CEST"),
+        ({"start": "tomorrow", "for": "5d"}, "too_long", "until Sunday 22 November 2026"),
+    ],
+)
+def test_a_refusal_shows_what_was_understood(site: Site, more, wanted, told):
+    answer = site.reserve("gpu1:1", **more)
+    assert code(answer, 422) == wanted
+    assert told in answer.json()["error"]["detail"]
+
+
+def test_milliseconds_are_no_seconds(site: Site):
+    answer = site.reserve("gpu1:1", end=(NOW + HOUR) * 1000, who="admin")
+    assert code(answer, 422) == "too_far"
+    assert "not milliseconds" in answer.json()["error"]["detail"]
+    assert code(site.reserve("gpu1:1", end=END_OF_TIME, who="admin"), 422) == "too_far"
+    assert site.made("gpu1:1", end=END_OF_TIME - 1, who="admin")["end"] == END_OF_TIME - 1
+
+
+def test_whose_is_a_login_however_it_is_written(site: Site):
+    assert site.made("gpu1:1", who="admin", person=" Member ")["person"] == "member"
+    assert len(site.ask("reservations?mine=true").json()["reservations"]) == 1
+
+
+def test_whoever_is_not_known_is_told_of(site: Site):
+    made = site.made("gpu1:1", who="admin", person="alcie")
+    assert made["person"] == "alcie"
+    assert "nobody is known here as 'alcie'" in made["notice"]
+    # A process is enough, or an account.
+    assert site.made("gpu1:2", who="admin", person="alice")["notice"] is None
+    assert site.made("gpu1:3", who="admin", person="viewer")["notice"] is None
+    changed = site.ask(f"reservations/{made['id']}", "PATCH", {"person": "alise"}, who="admin").json()
+    assert "alise" in changed["notice"]
+    again = site.ask(f"reservations/{made['id']}", "PATCH", {"comment": "x"}, who="admin").json()
+    assert again["notice"] is None
+
+
+def test_mine_is_for_who_is_known(site: Site):
+    assert code(site.ask("reservations?mine=true", who=None), 401) == "sign_in"
+
+
+def test_a_node_that_is_not_there(site: Site):
+    answer = site.ask("reservations?node=gpu11")
+    assert code(answer, 404) == "unknown_node"
+    assert "did you mean gpu1" in answer.json()["error"]["detail"]
+    assert site.ask("reservations?node=gpu2").json()["reservations"] == []
+
+
+def test_ten_thousand_gpus_are_not_too_long_a_request(site: Site):
+    gpus = [{"node": f"a-long-name-of-a-node-{number:05}", "index": 3} for number in range(10_000)]
+    assert code(site.ask("reservations", "POST", {"gpus": gpus, "for": "1h"}), 422) == "gpu_unknown"
+
+
+def test_where_the_records_are_is_for_admins(site: Site, monkeypatch):
+    made = site.made("gpu1:1")
+
+    def away(*_, **__):
+        raise StoreError("postgresql://gpulse@db7.internal/gpulse cannot be used: connection failed")
+
+    monkeypatch.setattr(site.table, "history", away)
+    for who in ("member", "viewer", None):
+        answer = site.ask(f"reservations/{made['id']}", who=who)
+        assert code(answer, 503) == "no_store"
+        assert "db7" not in answer.text
+    assert "db7.internal" in site.ask(f"reservations/{made['id']}", who="admin").text
