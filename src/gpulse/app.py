@@ -95,6 +95,9 @@ class Hub:
             # What is simulated is kept in its folder, never among what is real.
             url = database_url(self.config.store) if scene is None else None
             records = stack.enter_context(Records(self.config.hub.data, url))
+            if url is not None:
+                # Whoever tries another folder must not take it for other records.
+                self._say(f"the records are in {records.name}, as [store] or GPULSE_STORE_URL says")
             nodes = self._simulated(scene) if scene is not None else self._real_nodes(sources, records)
             parts = await stack.enter_async_context(nodes)
             access, following = await stack.enter_async_context(self._people(records, listener))
@@ -169,6 +172,8 @@ class Hub:
             yield None, []
             return
         desk = Desk(Reservations(records), self.fleet, settings)
+        if desk.trouble:
+            self._say(desk.trouble)
         desk.look()
         async with _running(self._follow_reservations(desk, scene)) as following:
             yield desk, [following]

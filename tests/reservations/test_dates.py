@@ -69,7 +69,9 @@ def test_what_is_not_clear_says_why(text, why):
 
 
 def test_errors_name_what_can_be_written_instead():
-    assert 'write "2 january" or "1 february"' in refused("01/02/2026")
+    assert 'write "2 january" or "1 february"' in refused("01/02")
+    assert 'write "2 january 2028" or "1 february 2028"' in refused("1/2/2028")
+    assert said("2 january 2028") == "Sunday 2 January 2028, 00:00 CET"
     assert 'write "friday" or "friday next week"' in refused("next friday")
     assert 'in "friday 18:00 sharpish" I understood "friday 18:00", but not "sharpish"' in refused(
         "friday 18:00 sharpish"
@@ -105,6 +107,17 @@ class TestToday:
         assert said("18 nov 9am") == "Wednesday 18 November 2026, 09:00 CET"
         assert said("17 nov 9am") == "Wednesday 17 November 2027, 09:00 CET"
 
+    def test_what_begins_today_begins_now(self):
+        late = NOW.replace(hour=20, minute=15, second=30, microsecond=999_999)
+        assert said("today", late) == "Wednesday 18 November 2026, 20:15:30 CET"
+        assert said("tonight", late) == "Wednesday 18 November 2026, 20:15:30 CET", "it has begun"
+        assert said("start of tonight", late) == "Wednesday 18 November 2026, 18:00 CET"
+        assert said("today 9:00", late) == "Wednesday 18 November 2026, 09:00 CET", "as it is written"
+
+    @pytest.mark.parametrize("text", ["tonight 8:00", "tonight 2am", "11:59 tonight"])
+    def test_tonight_is_no_morning(self, text):
+        assert 'write it like "today 20:00" or "tomorrow 02:00"' in refused(text)
+
     def test_a_weekend_that_has_begun_still_ends(self):
         sunday = datetime(2026, 11, 22, 15, tzinfo=BERLIN)
         assert said("weekend", sunday, end_of=True) == "Sunday 22 November 2026, 24:00 CET"
@@ -132,7 +145,8 @@ class TestUntil:
             ("in 2 weeks", "Wednesday 2 December 2026, 10:30 CET"),
             ("eod", "Friday 27 November 2026, 24:00 CET"),
             ("fri", "Friday 27 November 2026, 24:00 CET"),
-            ("fri 8:00", "Friday 4 December 2026, 08:00 CET"),
+            ("thu 8:00", "Thursday 3 December 2026, 08:00 CET"),
+            ("fri 9:01", "Friday 27 November 2026, 09:01 CET"),
             ("end of week", "Sunday 29 November 2026, 24:00 CET"),
             ("end of this week", "Sunday 22 November 2026, 24:00 CET"),
             ("tomorrow", "Thursday 19 November 2026, 24:00 CET"),
@@ -142,6 +156,32 @@ class TestUntil:
     )
     def test_from_the_start_or_from_now(self, text, understood):
         assert parse_until(text, self.START, NOW).understood == understood
+
+    @pytest.mark.parametrize(
+        ("text", "early", "why", "late"),
+        [
+            ("fri 8:00", "27 November 2026, 08:00 CET", "before the start", "4 December 2026, 08:00 CET"),
+            ("friday 9am", "27 November 2026, 09:00 CET", "the start", "4 December 2026, 09:00 CET"),
+            ("friday 8:00 UTC", "27 November 2026, 09:00 CET", "the start", "4 December 2026, 09:00 CET"),
+            ("fri 15:00 Asia/Tokyo", "27 November 2026, 07:00 CET", "before the start", "4 December 2026, 07:00 CET"),
+        ],
+    )
+    def test_a_time_before_the_start_on_its_weekday_is_not_clear(self, text, early, why, late):
+        with pytest.raises(WhenError) as caught:
+            parse_until(text, self.START, NOW)
+        assert str(caught.value).startswith(f'Friday {early} is {why}; write "Friday {late}" if "{text.lower()}" is')
+        assert parse_until(f"Friday {late}", self.START, NOW).understood == f"Friday {late}", "the advice is good"
+
+    def test_from_now_on_it_is_the_next(self):
+        for start in (NOW, NOW + timedelta(seconds=30), NOW - timedelta(hours=1)):
+            assert parse_until("wed 10:00", start, NOW).understood == "Wednesday 25 November 2026, 10:00 CET"
+
+    def test_of_what_has_begun_the_end_is_to_come(self):
+        start = NOW - timedelta(days=9)
+        assert parse_until("fri 18:00", start, NOW).understood == "Friday 20 November 2026, 18:00 CET"
+        assert parse_until("18:00", start, NOW).understood == "Wednesday 18 November 2026, 18:00 CET"
+        assert parse_until("end of week", start, NOW).understood == "Sunday 22 November 2026, 24:00 CET"
+        assert parse_until("10d", start, NOW).understood == "Thursday 19 November 2026, 10:30 CET", "from the start"
 
     def test_a_start_of_another_zone(self):
         assert parse_until("17:00", self.START.astimezone(UTC), NOW).at == self.START.replace(hour=17)
@@ -205,6 +245,71 @@ class TestClocksThatChange:
         assert said("in 9 hours", before) == "Sunday 25 October 2026, 02:00 CET"
 
 
+class TestOtherZones:
+    """A time may be that of clocks elsewhere."""
+
+    def test_by_name_in_any_letters(self):
+        for name in ("Europe/London", "europe/london", "EUROPE/LONDON"):
+            assert said(f"2026-12-01 18:00 {name}") == "Tuesday 1 December 2026, 19:00 CET"
+        assert said("6pm America/Argentina/Buenos_Aires") == "Wednesday 18 November 2026, 22:00 CET"
+        assert said("18:00 Uhr Etc/GMT+5") == "Thursday 19 November 2026, 00:00 CET"
+        assert said("18:00 America/New_York on friday") == "Saturday 21 November 2026, 00:00 CET"
+
+    def test_a_weekday_is_that_of_the_clocks_there(self):
+        night = datetime(2026, 11, 21, 1, tzinfo=BERLIN)
+        assert said("friday 20:00 America/New_York", night) == "Saturday 21 November 2026, 02:00 CET"
+        assert said("friday 18:00 America/New_York", night) == "Saturday 28 November 2026, 00:00 CET"
+
+    def test_their_hours_that_are_skipped_or_come_twice(self):
+        message = refused("2027-03-14 2:30 America/New_York")
+        assert "02:30 does not exist on 14 March 2027 in America/New_York" in message
+        advised = re.findall('"(Sunday .+?)"', message)
+        assert [said(one) for one in advised] == [f"Sunday 14 March 2027, 0{hour}:30 CET" for hour in (7, 8)]
+        message = refused("2026-11-01 1:30 America/New_York")
+        advised = re.findall('"(Sunday .+?)"', message)
+        assert [said(one) for one in advised] == [f"Sunday 1 November 2026, 0{hour}:30 CET" for hour in (6, 7)]
+
+    def test_an_hour_that_was_skipped_there_this_morning(self):
+        noon = datetime(2027, 3, 14, 12, tzinfo=BERLIN)
+        assert said("2:30 America/New_York", noon) == "Monday 15 March 2027, 07:30 CET"
+
+    @pytest.mark.parametrize("word", ["sharp", "please", "x", "europe", "ok", "hours"])
+    def test_a_word_is_a_zone_only_where_it_is_one(self, word):
+        assert refused(f"18:00 {word}").startswith(f'in "18:00 {word}" I understood "18:00", but not "{word}"')
+
+    @pytest.mark.parametrize("name", ["PST", "EST", "JST", "CEST", "IST"])
+    def test_one_of_elsewhere_is_named(self, name):
+        assert refused(f"18:00 {name}").startswith(f'"{name}" is not what Europe/Berlin has on 18 November 2026')
+
+
+class TestTheDateCommand:
+    """What `date` prints has the year at its end."""
+
+    def test_with_and_without_a_zone(self):
+        for text in ("Tue Dec  1 18:00:00 CET 2026", "Tue Dec  1 18:00:00 2026", "Tue Dec  1 06:00:00 PM CET 2026"):
+            assert said(text) == "Tuesday 1 December 2026, 18:00 CET"
+        assert said("Tue Dec 1 17:00:00 UTC 2026") == "Tuesday 1 December 2026, 18:00 CET"
+
+    def test_it_must_be_right(self):
+        assert "1 December 2027 is a Wednesday, not a Tuesday" in refused("Tue Dec 1 18:00:00 CET 2027")
+        assert "February 2027 has no day 29" in refused("Mon Feb 29 18:00:00 2027")
+        assert "not one of 1970 to 2199" in refused("Tue Dec 1 18:00:00 CET 1830")
+
+    def test_elsewhere_four_digits_say_nothing(self):
+        assert 'but not "2026"' in refused("1 dec 18:00 2026"), "that may be 20:26"
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        *(("januar", 1), ("Feb", 2), ("Februar", 2), ("März", 3), ("Maerz", 3), ("mär", 3), ("mrz.", 3), ("April", 4)),
+        *(("mai", 5), ("juni", 6), ("Juli", 7), ("August", 8), ("Okt", 10), ("Oktober", 10), ("dez.", 12)),
+    ],
+)
+def test_months_in_german(name, number):
+    assert parse_moment(f"7. {name} 2027", NOW).at == datetime(2027, number, 7, tzinfo=BERLIN)
+
+
 class TestEndsOfYears:
     def test_new_year(self):
         eve = datetime(2026, 12, 31, 23, 30, tzinfo=BERLIN)
@@ -246,6 +351,11 @@ class TestSpans:
             ("1 hr, 30 min", 1.5),
             ("for an hour", 1),
             ("+3h", 3),
+            ("0,125h", 0.125),
+            ("1234.500h", 1234.5),
+            ("1.25h", 1.25),
+            ("1d 2H 30M", 26.5),
+            ("2h 1M", 2 + 1 / 60),
         ],
     )
     def test_as_people_write_them(self, text, hours):
@@ -261,6 +371,12 @@ class TestSpans:
             ("0h", '"0h" is no time at all'),
             ("-2h", '"-2h" is no length of time'),
             ("2 months", "months differ"),
+            ("1,000h", '"1,000h" is 1 hour to some and 1000 hours to others; write "1h" or "1000h"'),
+            ("2.250 h", '"2.250 h" is 2.25 hours to some and 2250 hours to others; write "2.25h" or "2250h"'),
+            ("999,999s", '"999,999s" is 999.999 seconds to some and 999999 seconds to others'),
+            ("1d 1,000h", '"1,000h" is 1 hour to some'),
+            ("1M", '"1M" is minutes to some and months to others; write "1m" for minutes'),
+            ("for 3 M", '"3 M" is minutes to some and months to others; write "3m" for minutes'),
             ("3h 1 year", "years differ"),
             ("x" * 200, "is too long to be a time"),
         ],
@@ -278,9 +394,9 @@ WORDS = sorted({word for row in MEANINGS for word in re.split(r"[ ,]", row[0])})
 texts = st.one_of(
     st.text(max_size=130),
     st.sampled_from([row[0] for row in MEANINGS]),
-    st.lists(st.sampled_from([*WORDS, ",", "-", "+", "0", "99:99", "utc", "\0", "é", "²", "١"]), max_size=6).map(
-        " ".join
-    ),
+    st.lists(
+        st.sampled_from([*WORDS, ",", "-", "+", "0", "99:99", "utc", "M", "1,000", "\0", "é", "²", "١"]), max_size=6
+    ).map(" ".join),
     st.text("0123456789:.-/+ apmthdw", max_size=25),
 )
 

@@ -11,10 +11,12 @@ from gpulse.reservations.wall_clock import MONTHS
 FIRST_YEAR = 1970
 LAST_YEAR = 2199
 _ISO = "2026-12-01"
+# In English and in German.
 MONTH = (
-    "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?"
-    "|nov(?:ember)?|dec(?:ember)?"
+    "jan(?:uary?)?|feb(?:ruary?)?|mar(?:ch)?|m(?:ä|ae)rz|mär|mrz|apr(?:il)?|ma[iy]|jun[ei]?|jul[iy]?|aug(?:ust)?"
+    "|sep(?:t(?:ember)?)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?"
 )
+_GERMAN = {"mär": 3, "mae": 3, "mrz": 3, "mai": 5, "okt": 10, "dez": 12}
 
 
 class WrittenDate(NamedTuple):
@@ -33,6 +35,8 @@ _NTH = r"(?P<d>\d{1,2})(?:st|nd|rd|th)?"
 _UNAMBIGUOUS = (
     # A time may follow at once: 2026-12-01T18:00
     _pattern(r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})(?=t\d|\W|$)"),
+    # 20261201T180000, as calendars have it; without a time it may be any number.
+    _pattern(r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})(?=t\d)"),
     _pattern(r"(?P<y>\d{4})/(?P<m>\d{1,2})/(?P<d>\d{1,2})(?!\w)"),
     _pattern(r"(?P<d>\d{1,2})\. ?(?P<m>\d{1,2})\.(?: ?(?P<y>\d{4})|(?P<yy>\d{2}))?(?![\w:.])"),
     _pattern(rf"{_NTH}\.?(?: of)?[ -]?(?P<month>{MONTH})\.?(?!\w)(?:(?:, ?| |-)(?P<y>\d{{4}})(?![\w:]))?"),
@@ -52,7 +56,14 @@ def scan(text: str, at: int) -> tuple[WrittenDate, int] | None:
 
 
 def month_number(name: str) -> int:
-    return next(at for at, month in enumerate(MONTHS, 1) if month.lower().startswith(name[:3]))
+    """Of a name that MONTH knows."""
+    first = name[:3]
+    return _GERMAN.get(first) or next(at for at, month in enumerate(MONTHS, 1) if month.lower().startswith(first))
+
+
+def with_year(date: WrittenDate, year: int, text: str) -> WrittenDate:
+    """A date whose year stands elsewhere in the text."""
+    return _sure(date._replace(year=year), text)
 
 
 def exists(date: WrittenDate) -> bool:
@@ -90,9 +101,10 @@ def _slashed(match: "re.Match[str]") -> WrittenDate:
     both = {WrittenDate(number, two, one), WrittenDate(number, one, two)}
     possible = sorted((date for date in both if exists(date)), key=lambda date: date.month)
     if len(possible) == 2:
+        of_year = "" if number is None else f" {number}"
         first, second = (f"{date.day} {MONTHS[date.month - 1]}" for date in possible)
         raise WhenError(
             f"{quoted(match[0])} is {first} to some and {second} to others",
-            f'write "{first.lower()}" or "{second.lower()}", or as in {_ISO}',
+            f'write "{first.lower()}{of_year}" or "{second.lower()}{of_year}", or as in {_ISO}',
         )
     return _sure(possible[0] if possible else WrittenDate(number, two, one), match[0])

@@ -4,6 +4,7 @@ import calendar
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from gpulse.errors import WhenError
 from gpulse.reservations.calendar_text import FIRST_YEAR, LAST_YEAR, WrittenDate, exists
@@ -18,6 +19,11 @@ _WEEK = timedelta(days=7)
 # Two leap years are never further apart.
 _YEARS_AHEAD = 9
 _DAYS_AHEAD = 3
+# When "tonight" begins; before noon a time is of the morning, and which one is meant is not clear.
+_OF_UTC = ("z", "utc", "gmt")
+_EVENING, _NOON = timedelta(hours=18), timedelta(hours=12)
+# A start is as good as now so long.
+_NOW_SECONDS = timedelta(seconds=60)
 
 
 class Moment(NamedTuple):
@@ -37,7 +43,7 @@ def parse_moment(text: str, now: datetime, *, end_of: bool = False) -> Moment:
 
 def parse_until(text: str, start: datetime, now: datetime) -> Moment:
     """The end of something that starts at `start`: a moment after it, or how long it is ("2d 4h")."""
-    return _Meaning(read(text), now, start.astimezone(now.tzinfo), end_of=True).moment()
+    return _Meaning(read(text), now, start, end_of=True).moment()
 
 
 def shown(at: datetime) -> str:
@@ -46,13 +52,18 @@ def shown(at: datetime) -> str:
 
 
 class _Meaning:
-    """Which moment a text means. Words as "tomorrow" count from now, the next 18:00 or Friday from `after` on."""
+    """Which moment a text means.
 
-    def __init__(self, written: Written, now: datetime, after: datetime, end_of: bool) -> None:
+    Words as "tomorrow" count from now, a length from the start, the next 18:00 or Friday from whichever is later.
+    """
+
+    def __init__(self, written: Written, now: datetime, start: datetime, end_of: bool) -> None:
         self._written = written
         self._zone: tzinfo = now.tzinfo or UTC
         self._now = now.astimezone(self._zone).replace(microsecond=0)
-        self._after = after
+        self._start = start
+        self._after = max(start, now).astimezone(self._zone)
+        self._starts_later = start - now > _NOW_SECONDS
         # Which side of a day or week is meant where no time is given.
         self._edge = written.edge or ("end" if end_of else "start")
 
@@ -97,7 +108,7 @@ class _Meaning:
                 raise WhenError(f"{self._quoted} has both a time and a length of time", HINT)
             days = length.span if length.since == "now" else -length.span
             return self._at(self._now.date() + days), clock == _ONE_DAY and self._written.zone is None
-        start = self._after.replace(microsecond=0) if length.since == "start" else self._now
+        start = self._start.replace(microsecond=0) if length.since == "start" else self._now
         span = -length.span if length.since == "ago" else length.span
         # Hours that pass, whatever the clocks show meanwhile.
         return start.astimezone(UTC) + span, False
@@ -108,7 +119,16 @@ class _Meaning:
             return self._of_period(day), self._edge == "end"
         if day is None:
             raise WhenError(f"{self._quoted} is no time that I understand", HINT)
+        if isinstance(day, FromToday) and self._edge == "start" and (day.evening or day.days == 0):
+            return self._from_today_on(day), False
         return self._first(self._days(), later=self._rolls), self._edge == "end"
+
+    def _from_today_on(self, day: FromToday) -> datetime:
+        """What begins today begins now, unless its beginning is asked for, and tonight not before the evening."""
+        if not day.evening:
+            return self._now if self._written.edge is None else self._at(self._now.date())
+        evening = at_clock(self._now.date(), _EVENING, self._zone)
+        return evening if self._written.edge is not None else max(evening, self._now)
 
     def _first(self, days: Iterator[date], later: bool) -> datetime:
         """The first of them; with `later` the first that is still to come."""
@@ -122,25 +142,34 @@ class _Meaning:
         try:
             return self._at(day) > self._after
         except WhenError:
-            return day > self._after.date() or self._wall(day) > self._after.replace(tzinfo=None)
+            there = self._after.astimezone(self._clock_zone)
+            return day > there.date() or self._wall(day) > there.replace(tzinfo=None)
 
     def _wall(self, day: date) -> datetime:
         return datetime(day.year, day.month, day.day) + (self._written.clock or timedelta())
+
+    @property
+    def _clock_zone(self) -> tzinfo:
+        """Where the time is that of the clocks."""
+        zone = self._written.zone
+        if isinstance(zone, timedelta):
+            return timezone(zone)
+        if isinstance(zone, ZoneInfo):
+            return zone
+        return UTC if zone in _OF_UTC else self._zone
 
     def _at(self, day: date) -> datetime:
         """The time on a day, or its beginning or end."""
         clock, zone = self._written.clock, self._written.zone
         if clock is None:
             return first_moment(day + _ONE_DAY if self._edge == "end" else day, self._zone)
-        if isinstance(zone, timedelta):
-            return at_clock(day, clock, timezone(zone))
-        if zone is None:
-            return at_clock(day, clock, self._zone)
+        if not isinstance(zone, str):
+            return at_clock(day, clock, self._clock_zone, here=self._zone)
         try:
             return at_clock(day, clock, self._zone, zone)
         except WhenError:
             # What the own zone calls GMT comes first.
-            if zone not in ("z", "utc", "gmt"):
+            if zone not in _OF_UTC:
                 raise
             return at_clock(day, clock, UTC)
 
@@ -151,6 +180,7 @@ class _Meaning:
             begin = self._after.date() - _ONE_DAY if self._written.zone is not None else self._after.date()
             yield from (begin + timedelta(days=number) for number in range(_DAYS_AHEAD + 1))
         elif isinstance(day, FromToday):
+            self._check_tonight(day)
             yield today + timedelta(days=day.days)
         elif isinstance(day, OnWeekday):
             yield from self._weekdays(day, today)
@@ -175,9 +205,27 @@ class _Meaning:
                 )
             yield nearest
             return
-        first = self._after.date()
+        first = self._after.astimezone(self._clock_zone).date()
         first += timedelta(days=(day.number - first.weekday()) % 7)
+        if self._written.clock is not None and self._starts_later and not self._to_come(first):
+            raise self._before_start(first)
         yield from (first, first + _WEEK)
+
+    def _before_start(self, day: date) -> WhenError:
+        """An end on the weekday of the start, at a time before it: a week later, or a mistake."""
+        early, late = (self._at(one).astimezone(self._zone) for one in (day, day + _WEEK))
+        return WhenError(
+            f"{full_text(early)} is {'before ' if early < self._after else ''}the start",
+            f'write "{full_text(late)}" if {self._quoted} is meant to be a week later, else another time',
+        )
+
+    def _check_tonight(self, day: FromToday) -> None:
+        clock = self._written.clock
+        if day.evening and clock is not None and clock < _NOON:
+            raise WhenError(
+                f"{self._quoted} has a time that is not of the evening",
+                'write it like "today 20:00" or "tomorrow 02:00"',
+            )
 
     def _dated(self, day: WrittenDate) -> date:
         if day.year is not None:

@@ -13,7 +13,7 @@ from gpulse.reservations.model import Reservation
 from gpulse.reservations.reality import Finding, Memory
 from gpulse.reservations.table import Reservations, Witness, unseen
 from gpulse.reservations.uses import Uses
-from gpulse.reservations.zones import own_zone, zone_of
+from gpulse.reservations.zones import own_zone_or_utc, zone_of
 
 # What begins later than anybody may ask for free GPUs is not booked in the fleet yet.
 _AHEAD_SECONDS = 366 * 86400.0
@@ -28,7 +28,8 @@ class Desk:
         self.table = table
         self.settings = settings
         self.clock = clock
-        self.zone = own_zone() if settings.zone is None else zone_of(settings.zone)
+        # What is to be said of it, where the machine's zone has no name.
+        self.zone, self.trouble = own_zone_or_utc() if settings.zone is None else (zone_of(settings.zone), "")
         self._fleet = fleet
         self._uses = Uses(fleet)
         self._memory = Memory(began=clock())

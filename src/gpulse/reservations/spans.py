@@ -26,6 +26,9 @@ _PIECE = re.compile(
     rf"(?P<count>\d{{1,9}}(?:[.,]\d{{1,3}})?|half an?|an?|{'|'.join(_NUMBERS)}) ?(?:{_UNIT})(?![a-z])", re.ASCII
 )
 _UNEVEN = re.compile(rf"(?:\d+|an?|{'|'.join(_NUMBERS)}) ?(?P<unit>month|year)s?(?![a-z])", re.ASCII)
+# A comma or a dot that parts thousands for some and begins a fraction for others; 0.125 and 1234.567 are fractions.
+_TWO_NUMBERS = re.compile(r"(?P<whole>[1-9]\d{0,2})[.,](?P<rest>\d{3})", re.ASCII)
+_CAPITAL = re.compile(r"(?<![\w:./-])(?P<count>[0-9]+(?:[.,][0-9]+)?) ?M(?!\w)")
 _BETWEEN = re.compile(r" ?(?:, ?|and |, ?and )?")
 _HINT = 'write it like "2d 4h", "90m", "1.5h" or "1 week"'
 
@@ -48,12 +51,13 @@ def scan(text: str, at: int) -> tuple[timedelta, int]:
     """The length of time that stands at a place of tidy text, and where it ends; there where it is none."""
     seconds, end, begin, used = 0.0, at, at, set[str]()
     while match := _PIECE.match(text, begin):
-        letter = next(letter for letter, *_ in _UNITS if match[letter])
+        letter, word, size = next((letter, word, size) for letter, word, _, size in _UNITS if match[letter])
         if letter in used:
-            word = next(word for one, word, *_ in _UNITS if one == letter)
             raise WhenError(f"{quoted(text[at : match.end()])} has {word} twice", _HINT)
         used.add(letter)
-        seconds += _count(match["count"]) * next(size for one, _, _, size in _UNITS if one == letter)
+        if two := _TWO_NUMBERS.fullmatch(match["count"]):
+            raise _two_numbers(match[0], two, letter, word)
+        seconds += _count(match["count"]) * size
         end = match.end()
         between = _BETWEEN.match(text, end)
         begin = between.end() if between else end
@@ -70,6 +74,16 @@ def scan(text: str, at: int) -> tuple[timedelta, int]:
     return span, end
 
 
+def _two_numbers(text: str, match: "re.Match[str]", letter: str, word: str) -> WhenError:
+    large = match["whole"] + match["rest"]
+    small = f"{int(large) / 1000:g}"
+    of_small = word.removesuffix("s") if small == "1" else word
+    return WhenError(
+        f"{quoted(text)} is {small} {of_small} to some and {large} {word} to others",
+        f'write "{small}{letter}" or "{large}{letter}"',
+    )
+
+
 def _count(word: str) -> float:
     if word[0].isdigit():
         return float(word.replace(",", "."))
@@ -80,7 +94,19 @@ def tidy(text: str) -> str:
     """In small letters with single blanks; WhenError where it is too long to be a time."""
     if len(text) > LONGEST_TEXT:
         raise WhenError(f"{quoted(text)} is too long to be a time", _HINT)
-    return " ".join(text.lower().split())
+    single = " ".join(text.split())
+    _check_capital(single)
+    return single.lower()
+
+
+def _check_capital(text: str) -> None:
+    """WhenError for 1M; after other units it can be minutes alone: 2H 30M."""
+    match = _CAPITAL.search(text)
+    if match and not _PIECE.search(text[: match.start()].lower()):
+        raise WhenError(
+            f"{quoted(match[0])} is minutes to some and months to others",
+            f'write "{match["count"]}m" for minutes, and months as weeks or days',
+        )
 
 
 def quoted(text: str) -> str:

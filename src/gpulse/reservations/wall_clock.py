@@ -1,9 +1,9 @@
 """What clocks on the wall show: hours that do not exist or come twice, the first moment of a day, a moment in full."""
 
-import re
 from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from gpulse.errors import WhenError
+from gpulse.reservations.zones import MARKS
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = (
@@ -20,8 +20,6 @@ MONTHS = (
     "November",
     "December",
 )
-# A name that can stand for a zone; others ("+1030") are written as an offset.
-_NAME = re.compile(r"[A-Za-z]{2,6}")
 _ONE_DAY = timedelta(days=1)
 
 
@@ -53,8 +51,11 @@ def first_moment(day: date, zone: tzinfo) -> datetime:
     return first
 
 
-def at_clock(day: date, clock: timedelta, zone: tzinfo, abbreviation: str = "") -> datetime:
-    """The moment of a time on a day; 24:00 is the first of the next day. WhenError where there is none, or two."""
+def at_clock(day: date, clock: timedelta, zone: tzinfo, abbreviation: str = "", here: tzinfo | None = None) -> datetime:
+    """The moment of a time on a day; 24:00 is the first of the next day. WhenError where there is none, or two.
+
+    What can be written instead is told in the zone `here`, where it is another.
+    """
     if clock == _ONE_DAY:
         following = day + _ONE_DAY
         first = first_moment(following, zone)
@@ -64,7 +65,7 @@ def at_clock(day: date, clock: timedelta, zone: tzinfo, abbreviation: str = "") 
         wall = datetime(day.year, day.month, day.day) + clock
         found = readings(wall, zone)
     if not found:
-        raise _skipped(wall, zone)
+        raise _skipped(wall, zone, here or zone)
     if abbreviation:
         named = [moment for moment in found if (moment.tzname() or "").lower() == abbreviation]
         if not named:
@@ -75,24 +76,24 @@ def at_clock(day: date, clock: timedelta, zone: tzinfo, abbreviation: str = "") 
             )
         found = named[:1] if clock == _ONE_DAY else named
     if len(found) > 1:
-        raise _twice(wall, found)
+        raise _twice(wall, found, here or zone)
     return found[0]
 
 
-def _skipped(wall: datetime, zone: tzinfo) -> WhenError:
+def _skipped(wall: datetime, zone: tzinfo, here: tzinfo) -> WhenError:
     late = wall.replace(tzinfo=zone, fold=0).astimezone(UTC).astimezone(zone)
     early = wall.replace(tzinfo=zone, fold=1).astimezone(UTC).astimezone(zone)
     return WhenError(
         f"{wall:%H:%M} does not exist on {day_text(wall.date())} in {zone_text(late)}: the clocks go forward",
-        f'write "{full_text(early)}" or "{full_text(late)}"',
+        f'write "{full_text(early.astimezone(here))}" or "{full_text(late.astimezone(here))}"',
     )
 
 
-def _twice(wall: datetime, found: list[datetime]) -> WhenError:
-    first, second = found
+def _twice(wall: datetime, found: list[datetime], here: tzinfo) -> WhenError:
+    first, second = (full_text(moment.astimezone(here)) for moment in found)
     return WhenError(
-        f"{wall:%H:%M} comes twice on {day_text(wall.date())} in {zone_text(first)}: the clocks go back",
-        f'write "{full_text(first)}" for the first or "{full_text(second)}" for the second',
+        f"{wall:%H:%M} comes twice on {day_text(wall.date())} in {zone_text(found[0])}: the clocks go back",
+        f'write "{first}" for the first or "{second}" for the second',
     )
 
 
@@ -125,7 +126,8 @@ def zone_mark(moment: datetime) -> str:
     """What says at a time which zone is meant: CET, or +03:00 where a name would not say it."""
     name = moment.tzname() or ""
     zone = moment.tzinfo
-    if zone is None or not _NAME.fullmatch(name):
+    # Others ("+1030") would not be read back.
+    if zone is None or name.lower() not in MARKS:
         return _offset(moment)
     same = [one for one in readings(moment.replace(tzinfo=None, fold=0), zone) if one.tzname() == name]
     return name if len(same) == 1 else _offset(moment)

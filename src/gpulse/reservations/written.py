@@ -6,8 +6,9 @@ from datetime import timedelta
 from typing import Literal, NamedTuple
 
 from gpulse.errors import WhenError
-from gpulse.reservations import calendar_text, spans
-from gpulse.reservations.calendar_text import MONTH, WrittenDate, month_number
+from gpulse.reservations import calendar_text, clock_text, spans
+from gpulse.reservations.calendar_text import MONTH, WrittenDate, month_number, with_year
+from gpulse.reservations.clock_text import Zone
 from gpulse.reservations.spans import quoted, tidy
 from gpulse.reservations.wall_clock import WEEKDAYS
 
@@ -18,9 +19,10 @@ Unit = Literal["week", "weekend", "month", "year"]
 
 
 class FromToday(NamedTuple):
-    """So many days after today."""
+    """So many days after today; of that day its evening alone where "tonight" was written."""
 
     days: int
+    evening: bool = False
 
 
 class OnWeekday(NamedTuple):
@@ -61,8 +63,8 @@ class Written:
     weekday: int | None = None
     # Since the beginning of the day; 24 hours is its end.
     clock: timedelta | None = None
-    # An offset from UTC, or what somebody calls their zone.
-    zone: timedelta | str | None = None
+    # Of the time, where it is said.
+    zone: Zone | None = None
     length: Length | None = None
     now: bool = False
     edge: Literal["start", "end"] | None = None
@@ -72,7 +74,6 @@ _WEEKDAY = (
     "mon(?:day)?|tue(?:s(?:day)?)?|wed(?:s|nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?"
 )
 _WORD_END = r"(?!\w)"
-_HALF = r"(?P<half>[ap]m|[ap]\.m\.)"
 _UNITS: dict[str, Unit] = {"week": "week", "weekend": "weekend", "month": "month", "year": "year"}
 _UNITS |= {"w": "week", "m": "month", "y": "year"}
 _TODAY = {"today": 0, "tomorrow": 1, "yesterday": -1, "day after tomorrow": 2, "the day after tomorrow": 2}
@@ -84,28 +85,20 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 _NOW = _pattern(rf"(?:right )?now{_WORD_END}")
 _DAYS = _pattern(rf"(?:{'|'.join(sorted(_TODAY, key=len, reverse=True))}){_WORD_END}")
+_TONIGHT = _pattern(rf"tonight{_WORD_END}")
 _ON_WEEKDAY = _pattern(
     rf"(?:(?P<which>next|this|coming) )?(?P<name>{_WEEKDAY})\.?{_WORD_END}(?: (?P<week>next|this) week{_WORD_END})?"
 )
 _IN_PERIOD = _pattern(rf"(?:(?P<which>next|this|the|coming) )?(?P<unit>weekend|week|month|year){_WORD_END}")
 _IN_MONTH = _pattern(rf"(?P<month>{MONTH})\.?{_WORD_END}(?: (?P<year>\d{{4}})(?![\w:]))?")
 _EDGE = _pattern(r"(?:the )?(?P<edge>end|start|beginning) of (?:the )?(?=\w)")
-_DAY_END = _pattern(rf"(?:(?:the )?end of (?:the )?day|eod|midnight){_WORD_END}")
 _SHORT_END = _pattern(rf"eo(?P<unit>[wmy]){_WORD_END}")
-_CLOCK = _pattern(
-    rf"(?P<h>\d{{1,2}}):(?P<m>\d{{2}})(?::(?P<s>\d{{2}})(?:[.,](?P<f>\d{{1,6}}))?)?(?![\d:])(?: ?{_HALF}{_WORD_END})?"
-)
-_HOUR = _pattern(rf"(?P<h>\d{{1,2}}) ?{_HALF}{_WORD_END}")
-_NOON = _pattern(rf"(?:noon|midday){_WORD_END}")
-_OFFSET = _pattern(
-    r"(?P<blank> ?)(?:(?:utc|gmt)(?=[+-]))?(?P<sign>[+-])(?P<h>\d{1,2})(?::?(?P<m>\d{2})(?::(?P<s>\d{2}))?)?(?![\w:])"
-)
-_ZONE = _pattern(rf" ?(?P<name>[a-z]{{1,6}}){_WORD_END}")
+_YEAR = _pattern(r"\d{4}$")
 _BEFORE = _pattern(r"in (?=\w)")
 _AFTER = _pattern(rf" (?P<word>from now|ago){_WORD_END}")
 _FROM_START = _pattern(r"(?:for |\+ ?)?(?=\w)")
 # What may stand between the parts, and says nothing.
-_BETWEEN = _pattern(rf"(?: |, ?)*(?:(?:at|on){_WORD_END} ?|@ ?)?")
+_BETWEEN = _pattern(rf"(?: |, ?)*(?:(?:at|on|um){_WORD_END} ?|@ ?)?")
 
 
 def read(text: str) -> Written:
@@ -146,7 +139,8 @@ class _Reader:
 
     def _part(self) -> bool:
         """Takes what stands here; False where nobody knows what it is."""
-        return self._date() or self._time() or self._length() or self._edge() or self._day_word() or self._period()
+        found = self._date() or self._time(self._at) or self._length() or self._edge() or self._day_word()
+        return found or self._period() or self._year()
 
     def _once(self, what: str, there: bool) -> None:
         if there:
@@ -165,43 +159,19 @@ class _Reader:
         if isinstance(self.written.day, OnWeekday) and self.written.day.week is None and not self.written.day.following:
             # Friday 20 November.
             self.written.weekday, self.written.day = self.written.day.number, None
+        self._set_day(date)
         # 2026-12-01T18:00
-        if self._text.startswith("t", self._at) and _CLOCK.match(self._text, self._at + 1):
-            self._at += 1
-            self._set_day(date)
-            return self._time(joined=True)
-        return self._set_day(date)
-
-    def _time(self, joined: bool = False) -> bool:
-        if match := self._take(_CLOCK) or self._take(_HOUR):
-            self._set_clock(_clock(match))
-            self._zone(sure=joined or match.groupdict().get("s") is not None)
-            return True
-        if self._take(_NOON):
-            return self._set_clock(timedelta(hours=12))
-        if self._take(_DAY_END):
-            return self._set_clock(timedelta(days=1))
-        return False
-
-    def _set_clock(self, clock: timedelta) -> bool:
-        self._once("time", self.written.clock is not None or self.written.now)
-        self.written.clock = clock
+        if self._text.startswith("t", self._at):
+            self._time(self._at + 1, joined=True)
         return True
 
-    def _zone(self, sure: bool) -> None:
-        """What follows a time; `sure`: a minus after it cannot be meant as "until"."""
-        match = _OFFSET.match(self._text, self._at)
-        if match and (match["sign"] == "+" or sure or match["blank"] or match[0].startswith(("utc", "gmt"))):
-            offset = timedelta(hours=int(match["h"]), minutes=int(match["m"] or 0), seconds=int(match["s"] or 0))
-            if int(match["h"]) > 14 or int(match["m"] or 0) > 59 or int(match["s"] or 0) > 59:
-                raise WhenError(f"{quoted(match[0].strip())} is no offset from UTC", "they go from -12:00 to +14:00")
-            self.written.zone = -offset if match["sign"] == "-" else offset
-            self._at = match.end()
-            return
-        match = _ZONE.match(self._text, self._at)
-        if match and not _is_word(match["name"]):
-            self.written.zone = match["name"]
-            self._at = match.end()
+    def _time(self, at: int, joined: bool = False) -> bool:
+        found = clock_text.scan(self._text, at, joined)
+        if found is None:
+            return False
+        self._once("time", self.written.clock is not None or self.written.now)
+        (self.written.clock, self.written.zone), self._at = found
+        return True
 
     def _length(self) -> bool:
         begin = self._at
@@ -239,6 +209,8 @@ class _Reader:
             self._once("time", self.written.clock is not None or self.written.day is not None or self.written.now)
             self.written.now = True
             return True
+        if self._take(_TONIGHT):
+            return self._set_day(FromToday(0, evening=True))
         if match := self._take(_DAYS):
             return self._set_day(FromToday(_TODAY[match[0]]))
         if match := self._take(_ON_WEEKDAY):
@@ -271,22 +243,13 @@ class _Reader:
             return self._set_day(InPeriod("month", None, month_number(match["month"]), int(year) if year else None))
         return False
 
-
-def _is_word(name: str) -> bool:
-    """Whether it means something else than a zone."""
-    patterns = (_NOW, _DAYS, _ON_WEEKDAY, _IN_MONTH, _SHORT_END, _DAY_END, _NOON)
-    known = any(pattern.fullmatch(name) for pattern in patterns)
-    return known or name in ("at", "on", "in", "the", "next", "this", "end", "start", "coming", "day", "right", "for")
-
-
-def _clock(match: "re.Match[str]") -> timedelta:
-    parts = match.groupdict()
-    hour, minute, second = int(parts["h"]), int(parts.get("m") or 0), int(parts.get("s") or 0)
-    half = (parts["half"] or "")[:1]
-    micro = int((parts.get("f") or "0").ljust(6, "0"))
-    whole = hour == 24 and not (minute or second or micro or half)
-    if minute > 59 or second > 59 or (hour > 23 and not whole) or (half and not 1 <= hour <= 12):
-        raise WhenError(f"{quoted(match[0])} is no time of a day", 'write it like "18:00" or "6pm"')
-    if half:
-        hour = hour % 12 + (12 if half == "p" else 0)
-    return timedelta(hours=hour, minutes=minute, seconds=second, microseconds=micro)
+    def _year(self) -> bool:
+        """At the end, as `date` prints it: Tue Dec 1 18:00:00 CET 2026."""
+        day = self.written.day
+        if not isinstance(day, WrittenDate) or day.year or self.written.weekday is None or self.written.clock is None:
+            return False
+        match = self._take(_YEAR)
+        if match is None:
+            return False
+        self.written.day = with_year(day, int(match[0]), self._text)
+        return True

@@ -16,8 +16,28 @@ SEEDS = [
     b"\x002d 4h",
     b"\x011st of dec, 2026 24:00 EST",
     b"\x0201/02/2026",
+    b"\x00Tue Dec  1 18:00:00 CET 2026",
+    b"\x0120261201T180000Z",
+    b"\x0218:00 Uhr Europe/Berlin",
+    b"\x031,000h 1M",
 ]
-WORDS = ["next ", "this ", "end of ", "week", "month", "noon", "midnight", "now", "ago", "utc", "pm", "feb", "tue"]
+WORDS = [
+    "next ",
+    "this ",
+    "end of ",
+    "week",
+    "month",
+    "noon",
+    "midnight",
+    "now",
+    "ago",
+    "utc",
+    "pm",
+    "feb",
+    "tue",
+    "tonight",
+    "uhr",
+]
 
 
 def fuzz(data: bytes) -> None:
