@@ -96,6 +96,7 @@ def test_an_unknown_node_is_named_with_its_neighbours():
     assert error["code"] == "unknown_node"
     assert '"gpu11"' in error["message"]
     assert "did you mean gpu1" in error["detail"]
+    assert refusal(small(), "/api/v1/nodes/GPU1", 404)["detail"].startswith("did you mean gpu1")
     assert refusal(small(), "/api/v1/nodes/gpu11/log", 404)["code"] == "unknown_node"
 
 

@@ -1,9 +1,7 @@
 """The commands for reservations against the real API, as people and scripts run them."""
 
 import json
-import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,44 +9,13 @@ import pytest
 
 from gpulse.cli.places import Gpu, parse, text_of
 from gpulse.errors import GpulseError
-from tests.api.booking import Site
-from tests.api.serving import served
-from tests.cli.hub import GPULSE, env, gpulse
-
-ZONE = "Europe/Berlin"
-
-
-class Running:
-    """A site on a socket, and the commands as its people run them; its clock stands still until it is moved."""
-
-    def __init__(self, site: Site, port: int):
-        self.site = site
-        self.url = f"http://127.0.0.1:{port}"
-        self._keys = {who: site.people.key(who) for who in ("member", "admin")}
-
-    def settings(self, who: str) -> dict[str, str]:
-        return {"GPULSE_KEY": self._keys[who], "TZ": ZONE}
-
-    def run(self, *words: str, who: str = "member") -> "subprocess.CompletedProcess[str]":
-        return gpulse(*words, hub=self.url, **self.settings(who))
-
-    def start(self, *words: str) -> "subprocess.Popen[str]":
-        environment = env(self.url, **self.settings("member"))
-        return subprocess.Popen(
-            [*GPULSE, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-
-    def reserved(self) -> list[tuple[str, str, bool]]:
-        now = self.site.clock.now
-        return [(one.person, " ".join(map(str, one.places)), one.hold) for one in self.site.table.current(now)]
+from tests.cli.booking_site import Running, running
 
 
 @pytest.fixture
 def hub(tmp_path: Path) -> Iterator[Running]:
-    site = Site(tmp_path, now=time.time())
-    with served(site.app) as port:
-        yield Running(site, port)
-    site.close()
+    with running(tmp_path) as made:
+        yield made
 
 
 def test_reserve(hub: Running):

@@ -74,7 +74,8 @@ async def matching(
 
 
 async def unknown_node(fleet: Fleet, name: str) -> RequestError:
-    near = await _near(name[:200], fleet.names()[:_MOST_COMPARED])
+    names = {one.casefold(): one for one in fleet.names()[:_MOST_COMPARED]}
+    near = [names[one] for one in await _near(name[:200].casefold(), list(names))]
     hint = f"did you mean {' or '.join(near)}?" if near else "GET api/v1/nodes lists all nodes"
     return RequestError(404, "unknown_node", f'there is no node "{name[:200]}"', hint)
 

@@ -28,5 +28,6 @@ def backup(
         raise StoreError(f"there are no records in {folder}; name the hub's folder with --data")
     # Somebody who makes a backup before an upgrade wants what was there before.
     with Records(folder, url, upgrade=False) as records:
+        typer.echo(f"gpulse: backing up {records.name}", err=True)
         count = back_up(records, file)
     typer.echo(f"{figures.amount(count, 'row', 'rows')} in {file}")

@@ -1,5 +1,6 @@
 """Reservations as the hub tells of them, in words for a terminal; times are in this machine's zone."""
 
+import math
 import time
 from datetime import datetime
 
@@ -34,6 +35,8 @@ class Reservation(msgspec.Struct):
     state: str
     mine: bool
     hold: bool = False
+    revision: int = 0
+    notice: str | None = None
 
 
 class Finding(msgspec.Struct):
@@ -71,7 +74,8 @@ def moment(seconds: float) -> str:
     from gpulse.reservations.dates import shown
     from gpulse.reservations.zones import own_zone
 
-    return shown(datetime.fromtimestamp(round(seconds), own_zone()))
+    # Whole seconds, cut as those of times that people write: "now, for 1h" must not look a second short.
+    return shown(datetime.fromtimestamp(math.floor(seconds), own_zone()))
 
 
 def short(seconds: float) -> str:
@@ -92,17 +96,22 @@ def length(seconds: float) -> str:
     return f"{minutes} min" if minutes else f"{seconds:.0f} s"
 
 
+def until_of(one: Reservation) -> float:
+    """Until when it has its GPUs; of one that never began, as it was meant."""
+    return one.last if one.last > one.start else one.end
+
+
 def in_full(one: Reservation) -> list[str]:
     """All there is to say of it, before or after it is saved."""
-    # Of one that never began, as it was meant.
-    until = one.last if one.last > one.start else one.end
+    until = until_of(one)
     told = [
         f"{figures.amount(len(one.gpus), 'GPU', 'GPUs')}: {text_of(one.gpus)}",
         f"from  {moment(one.start)}",
         f"until {moment(until)} ({length(until - one.start)})",
         f"for   {one.person}" + (f", called {one.name}" if one.name != one.person else ""),
     ]
-    return [clean(line) for line in [*told, *([f"“{one.comment}”"] if one.comment else [])]]
+    told += [f"“{one.comment}”"] if one.comment else []
+    return [clean(line) for line in [*told, *([f"note: {one.notice}"] if one.notice else [])]]
 
 
 def refused(hub: Hub, refusal: HubRefused) -> typer.Exit:
@@ -114,6 +123,9 @@ def refused(hub: Hub, refusal: HubRefused) -> typer.Exit:
         one = hub.decode(raw, Reservation)
         words = f"  in the way: {text_of(one.gpus)} for {one.name} until {moment(one.last)}"
         typer.echo(clean(words + (f" “{one.comment}”" if one.comment else "")), err=True)
+        if one.mine:
+            own = f"gpulse extend {one.id} TIME makes it longer, gpulse cancel {one.id} lets go of it"
+            typer.echo(f"    it is your own: {own}", err=True)
     for raw in refusal.alternatives[:5]:
         other = hub.decode(raw, _Instead)
         typer.echo(clean(f"  instead: {text_of(other.gpus)} from {moment(other.start)}"), err=True)
@@ -142,10 +154,15 @@ def find(hub: Hub, identity: str) -> str:
     """The whole id of a reservation of which the first letters are given."""
     if len(identity) >= _ID_LENGTH:
         return quoted(identity)
+    if len(identity) < _LEAST_OF_ID:
+        raise GpulseError(
+            f"{identity!r} is too short for an id; give its first {_LEAST_OF_ID} letters at least; gpulse reservations"
+            " lists them"
+        )
     found = [one for one in every(hub, span(time.time())) if one.id.startswith(identity)]
     # What can still be changed is what is meant.
     found = [one for one in found if one.state in ("now", "coming")] or found
-    if len(identity) < _LEAST_OF_ID or len(found) != 1:
+    if len(found) != 1:
         why = f"{len(found)} begin with" if len(found) > 1 else "none has"
         raise GpulseError(f"{identity!r} names no reservation: {why} this id; gpulse reservations lists them")
     return found[0].id

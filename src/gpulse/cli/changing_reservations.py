@@ -1,5 +1,6 @@
 """gpulse extend, end and cancel: a reservation for longer, or no longer."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -17,18 +18,26 @@ def extend(
     length: Annotated[str | None, typer.Argument(metavar="TIME", help="How much longer: 2h, '1d 12h'.")] = None,
     *,
     until: Annotated[str | None, typer.Option(metavar="WHEN", help="Its new end instead: 'fri 18:00'.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     hub: options.HubUrl = options.HUB,
     fingerprint: options.Fingerprint = None,
     data: options.HubData = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Give a reservation a later end, or with --until also an earlier one."""
+    """Give a reservation a later end, or with --until also an earlier one.
+
+    Ends with 0 when it has it, with 1 and what is in the way when it cannot.
+    """
     if (length is None) == (until is None):
         raise GpulseError(
             "say how much longer, or until when: gpulse extend ID 2h, gpulse extend ID --until 'fri 18:00'"
         )
-    change = {"extend": length} if length is not None else {"end": until, "zone": booked.zone_name()}
-    _change(Hub(hub, fingerprint, data), identity, "PATCH", "", change, as_json=as_json)
+    change: dict[str, object] = {"extend": length} if length is not None else {"end": until, "zone": booked.zone_name()}
+    asked = Hub(hub, fingerprint, data)
+    path = f"/reservations/{booked.find(asked, identity)}"
+    if sys.stdin.isatty() and sys.stdout.isatty() and not yes:
+        change = _confirmed(asked, path, change)
+    _send(asked, "PATCH", path, change, as_json=as_json)
 
 
 def end(
@@ -40,7 +49,8 @@ def end(
     as_json: options.AsJson = False,
 ) -> None:
     """End a reservation now, so that others can have its GPUs."""
-    _change(Hub(hub, fingerprint, data), identity, "POST", "/end", None, as_json=as_json)
+    asked = Hub(hub, fingerprint, data)
+    _send(asked, "POST", f"/reservations/{booked.find(asked, identity)}/end", as_json=as_json)
 
 
 def cancel(
@@ -52,12 +62,26 @@ def cancel(
     as_json: options.AsJson = False,
 ) -> None:
     """Cancel a reservation; one that has begun ends now."""
-    _change(Hub(hub, fingerprint, data), identity, "DELETE", "", None, as_json=as_json)
+    asked = Hub(hub, fingerprint, data)
+    _send(asked, "DELETE", f"/reservations/{booked.find(asked, identity)}", as_json=as_json)
 
 
-def _change(hub: Hub, identity: str, method: str, part: str, content: object, *, as_json: bool) -> None:
+def _confirmed(hub: Hub, path: str, change: dict[str, object]) -> dict[str, object]:
+    """What was shown and agreed to, exactly: "18:00" may mean tomorrow by the time somebody has answered."""
     try:
-        told = hub.send(method, f"/reservations/{booked.find(hub, identity)}{part}", content)
+        planned = hub.decode(hub.send("PATCH", path, change | {"dry_run": True}), Reservation)
+    except HubRefused as refusal:
+        raise booked.refused(hub, refusal) from None
+    typer.echo("\n".join(booked.in_full(planned)))
+    if not typer.confirm("Change it?", default=True):
+        raise typer.Exit(booked.NOT_RESERVED)
+    # A dry run tells the number of the state that it started from.
+    return {"end": planned.end, "revision": planned.revision}
+
+
+def _send(hub: Hub, method: str, path: str, content: object = None, *, as_json: bool) -> None:
+    try:
+        told = hub.send(method, path, content)
     except HubRefused as refusal:
         raise booked.refused(hub, refusal) from None
     if as_json:

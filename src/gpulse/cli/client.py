@@ -17,12 +17,15 @@ import msgspec
 import gpulse
 from gpulse.cli import own_keys
 from gpulse.cli.hub_url import DEFAULT_HUB, checked, is_loopback
+from gpulse.cli.only_utf8 import only_utf8
 from gpulse.cli.up import read_config
 from gpulse.config import Config
 from gpulse.errors import HubError, HubRefused, HubSilent
 
 _TIMEOUT_SECONDS = 15.0
 _PAGE_SIZE = 1000
+# What the API says of itself, for who has commands.
+_IN_COMMANDS = {"GET api/v1/nodes lists all nodes": "`gpulse nodes` lists them"}
 # Refusals that another key, or any, would help against.
 _SIGN_IN = ("sign_in", "key_malformed", "key_unknown", "key_expired", "key_revoked", "key_rests")
 
@@ -113,7 +116,9 @@ class Hub:
 
     def get(self, path: str, query: dict[str, str] | None = None) -> bytes:
         """The JSON at a path below /api/v1."""
-        return self._ask(f"/api/v1{path}", "?" + urlencode(query) if query else "", "application/json")
+        with only_utf8():
+            parameters = "?" + urlencode(query) if query else ""
+        return self._ask(f"/api/v1{path}", parameters, "application/json")
 
     def file(self, path: str) -> bytes:
         """A file of the page: /config.json."""
@@ -134,7 +139,8 @@ class Hub:
         own = {"X-Gpulse": "1", "Origin": f"{parts.scheme}://{parts.netloc}"}
         if session is not None:
             own |= {"X-Gpulse": session.page_key, "Cookie": session.cookie}
-        data = None if content is None else msgspec.json.encode(content)
+        with only_utf8():
+            data = None if content is None else msgspec.json.encode(content)
         request = self._request(path, "application/json", method, data)
         for name, value in own.items():
             request.add_unredirected_header(name, value)
@@ -250,7 +256,8 @@ class Hub:
             here = ", or name the data folder of your hub with --data DIR" if is_loopback(self.url) else ""
             wanted = f"sign in with: gpulse login --hub {self.url}{here}"
             return HubRefused(problem.code, problem.message, wanted, status)
-        refusal = HubRefused(problem.code, problem.message, problem.detail, status)
+        detail = _IN_COMMANDS.get(problem.detail, problem.detail)
+        refusal = HubRefused(problem.code, problem.message, detail, status)
         refusal.conflicts, refusal.alternatives = problem.conflicts, problem.alternatives
         return refusal
 
@@ -265,7 +272,8 @@ class Hub:
 
 def quoted(name: str) -> str:
     """A name as a part of a path."""
-    return quote(name, safe="")
+    with only_utf8():
+        return quote(name, safe="")
 
 
 def _reason(error: OSError) -> str:

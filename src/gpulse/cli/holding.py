@@ -1,13 +1,18 @@
 """Holds GPUs that were found free: a short reservation, so that nobody snaps them away before a program starts."""
 
+import time
 from collections.abc import Sequence
 
 from gpulse.cli import booked
 from gpulse.cli.booked import Reservation
 from gpulse.cli.client import Hub
 from gpulse.cli.figures import gpu_index
+from gpulse.cli.places import text_of
 from gpulse.errors import HubRefused
 from gpulse.fleet.views import GpuView
+
+# Nothing is left to hold: what is in the way has begun this moment, or begins where the own reservation ends.
+_NO_TIME = ("ends_before_start", "in_the_past")
 
 
 class Hold:
@@ -16,7 +21,7 @@ class Hold:
     def __init__(self, hub: Hub, length: str):
         self._hub = hub
         self._length = length
-        self._cut_short = False
+        self._told: list[str] = []
         self.made: bytes | None = None
 
     def check(self) -> None:
@@ -29,40 +34,70 @@ class Hold:
 
     def take(self, gpus: Sequence[GpuView]) -> bool:
         """False where somebody else was faster."""
-        # What is found and reserved is reserved for who asks already.
-        wanted = [gpu for gpu in gpus if gpu.reservation is None]
-        if not wanted:
-            return True
-        places = [{"node": gpu.node, "index": gpu_index(gpu)} for gpu in wanted]
-        try:
-            self.made = self._send({"gpus": places, "for": self._length})
-        except HubRefused as refusal:
-            if refusal.code != "conflict":
-                raise
-            return self._until_own(places, refusal)
+        free = [_place(gpu) for gpu in gpus if gpu.reservation is None]
+        if free and not self._take_free(free):
+            return False
+        self._go_on([gpu for gpu in gpus if gpu.reservation is not None])
         return True
 
     def told(self) -> str:
-        if self.made is None:
-            return "they are reserved for you already"
-        one = self._hub.decode(self.made, Reservation)
-        why = ", when your own reservation begins" if self._cut_short else ""
-        return f"held until {booked.moment(one.last)}{why}; gpulse cancel {one.id} lets go of them"
+        """In words; who says it begins the first line, and so are the others begun."""
+        return "\ngpulse: ".join(self._told or ["they are reserved for you already"])
 
-    def _until_own(self, places: list[dict[str, str]], refusal: HubRefused) -> bool:
+    def _take_free(self, places: list[dict[str, str]]) -> bool:
+        try:
+            self._note(self._send({"gpus": places, "for": self._length}))
+        except HubRefused as refusal:
+            if refusal.code != "conflict":
+                raise
+            return self._until_own({"gpus": places}, refusal)
+        return True
+
+    def _go_on(self, gpus: Sequence[GpuView]) -> None:
+        """What is reserved for who asks already, and for less time than it shall be held, is held from then on."""
+        from gpulse.reservations.dates import parse_span
+
+        until = time.time() + parse_span(self._length).total_seconds()
+        ending: dict[float, list[dict[str, str]]] = {}
+        for gpu in gpus:
+            if gpu.reservation is not None and gpu.reservation.end < until:
+                ending.setdefault(gpu.reservation.end, []).append(_place(gpu))
+        for end, places in sorted(ending.items()):
+            wanted = {"gpus": places, "start": end}
+            try:
+                self._note(self._send(wanted | {"end": until}), f"your own reservation ends {booked.moment(end)}; ")
+            except HubRefused as refusal:
+                if refusal.code == "conflict" and self._until_own(wanted, refusal):
+                    continue
+                # They are theirs for now, which is what was found: that is no failure, but has to be known.
+                self._told.append(f"not held after your own reservation ends {booked.moment(end)}: {refusal}")
+
+    def _until_own(self, wanted: dict[str, object], refusal: HubRefused) -> bool:
         """Where only reservations of who asks are in the way, it is held until the first of them."""
         ahead = [self._hub.decode(raw, Reservation) for raw in refusal.conflicts]
         if not ahead or not all(one.mine for one in ahead):
             return False
         try:
-            self.made = self._send({"gpus": places, "end": min(one.start for one in ahead)})
+            made = self._send(wanted | {"end": min(one.start for one in ahead)})
         except HubRefused as again:
             # It has begun this moment: the hub will say so when it is asked anew.
-            if again.code not in ("conflict", "ends_before_start", "in_the_past"):
+            if again.code not in ("conflict", *_NO_TIME):
                 raise
-            return False
-        self._cut_short = True
+            return "start" in wanted and again.code in _NO_TIME
+        self._note(made, why=", when your own reservation begins")
         return True
+
+    def _note(self, made: bytes, before: str = "", why: str = "") -> None:
+        self.made = self.made or made
+        one = self._hub.decode(made, Reservation)
+        held = f"{text_of(one.gpus)} held" if before else "held"
+        self._told.append(
+            f"{before}{held} until {booked.moment(one.last)}{why}; gpulse cancel {one.id} lets go of them"
+        )
 
     def _send(self, wanted: dict[str, object]) -> bytes:
         return self._hub.send("POST", "/reservations", wanted | {"hold": True, "comment": "gpulse free"})
+
+
+def _place(gpu: GpuView) -> dict[str, str]:
+    return {"node": gpu.node, "index": gpu_index(gpu)}

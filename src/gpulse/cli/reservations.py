@@ -78,7 +78,7 @@ def _row(one: Reservation, troubles: list[str]) -> list[Span | str]:
         Span(one.name, "bold" if one.mine else ""),
         text_of(one.gpus),
         booked.short(one.start),
-        booked.short(one.last),
+        booked.short(booked.until_of(one)),
         Span(state, "red" if troubles else _STYLES.get(one.state, "")),
         one.comment,
     ]

@@ -14,14 +14,22 @@ def restore(
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace records that are there already; they are kept aside.")
     ] = False,
+    into_file: Annotated[
+        bool, typer.Option("--file", help="Into the file in the data folder, whatever the settings say of a server.")
+    ] = False,
     config: ConfigPath = None,
     data: Data = None,
 ) -> None:
     """Take the records of a backup. The hub must not run."""
     settings, _ = read_config(config)
+    folder, url = data or settings.hub.data, None if into_file else database_url(settings.store)
+    from gpulse.store.records import database_of
     from gpulse.store.restoring import restore as restored
 
-    aside = restored(file, data or settings.hub.data, database_url(settings.store), replace=replace)
+    # First: who is refused must know what was meant, before anything is stopped or replaced for it.
+    why = "" if url is None else ", as [store] or GPULSE_STORE_URL says; --file restores into the data folder instead"
+    typer.echo(f"gpulse: restoring into {database_of(folder, url).name}{why}", err=True)
+    aside = restored(file, folder, url, replace=replace)
     typer.echo(f"restored from {file}")
     if aside is not None:
         typer.echo(f"the records from before are in {aside}")

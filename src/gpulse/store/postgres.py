@@ -1,5 +1,6 @@
 """The database on a PostgreSQL server: connected to with care, writers one at a time, and its troubles in words."""
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +22,8 @@ except ImportError as missing:
 
 BUSY_SECONDS = 15.0
 CONNECT_SECONDS = 10
+# So long a gpulse that has just ended may still be known to the server.
+_LEAVING_SECONDS = 2.0
 # Of the advisory locks that each database has for itself: who uses the records, and who changes their tables.
 IN_USE, MIGRATING = 0x6770756C7365, 0x6770756C7366
 # A server that vanished without a word is noticed within half a minute, also by a hub that only listens.
@@ -129,8 +132,11 @@ class PostgresServer:
             driver.execute(statement)
         driver.execute(f"SET lock_timeout = {BUSY_SECONDS * 1000:.0f}")
         shared = "" if alone else "_shared"
-        row = driver.execute(f"SELECT pg_try_advisory_lock{shared}({IN_USE})").fetchone()
-        if row is None or not row[0]:
+        deadline = time.monotonic() + (_LEAVING_SECONDS if alone else 0.0)
+        while driver.execute(f"SELECT pg_try_advisory_lock{shared}({IN_USE})").fetchone() != (True,):
+            if time.monotonic() < deadline:
+                time.sleep(0.05)
+                continue
             raise StoreError(
                 f"{self.name} is in use by a running gpulse; stop all hubs that use it first"
                 if alone

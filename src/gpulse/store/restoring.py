@@ -22,6 +22,9 @@ from sqlalchemy import (
     delete,
     event,
     insert,
+    inspect,
+    literal,
+    select,
     table,
     text,
 )
@@ -34,8 +37,10 @@ from gpulse.store import migrations
 from gpulse.store.backup import dump
 from gpulse.store.backup_file import BackupFile, Kind, TableHead
 from gpulse.store.database import Database
+from gpulse.store.hub import hub
 from gpulse.store.sqlite import FILE, SqliteFile, make_folder, take_lock
 from gpulse.store.tables import METADATA
+from gpulse.store.writes import writes
 
 _AT_ONCE = 500
 _TYPES: dict[Kind, type[TypeEngine[Any]]] = {
@@ -45,6 +50,8 @@ _TYPES: dict[Kind, type[TypeEngine[Any]]] = {
     "truth": Boolean,
     "bytes": LargeBinary,
 }
+# What has a row as soon as there are tables.
+_FROM_THE_START = {"alembic_version", hub.name, writes.name}
 _REPLACE = "restore into another one, or replace them with --replace, which keeps them aside"
 
 
@@ -68,13 +75,18 @@ def _into_file(backup: BackupFile, folder: Path, replace: bool) -> Path | None:
     path, new = folder / FILE, folder / f".{FILE}-{secrets.token_hex(6)}"
     try:
         there = path.exists()
-        if there and not replace:
+        used = there and not _only_opened(path)
+        if used and not replace:
             raise StoreError(f"{path} has records already; {_REPLACE}")
         database = SqliteFile(new, locked=True)
         with _connected(database, database.connect()) as connection:
             _fill(connection, database, backup)
         _check_whole(new)
-        aside = _aside(path) if there else None
+        aside = _aside(path) if used else None
+        if there and not used:
+            # What is left beside it must not be taken for the new one's.
+            for part in _parts(path)[1:]:
+                part.unlink(missing_ok=True)
         new.replace(path)
         _sync(folder)
     except OSError as error:
@@ -92,14 +104,37 @@ def _into_postgres(backup: BackupFile, folder: Path, url: str, replace: bool) ->
     database, aside = PostgresServer(url), None
     with _connected(database, database.connect(alone=True)) as connection:
         if migrations.version(connection) is not None:
-            if not replace:
-                raise StoreError(f"{database.name} has records already; {_REPLACE}")
-            migrations.upgrade(connection, database.name, database.elsewhere)
-            aside = _dumped(connection, folder)
+            if not _only_looked_at(connection):
+                if not replace:
+                    raise StoreError(f"{database.name} has records already; {_REPLACE}")
+                migrations.upgrade(connection, database.name, database.elsewhere)
+                aside = _dumped(connection, folder)
             METADATA.drop_all(connection)
             connection.execute(text("DROP TABLE alembic_version"))
         _fill(connection, database, backup)
     return aside
+
+
+def _only_opened(path: Path) -> bool:
+    """Whether a command has made the file, and nobody has written to it; of what cannot be read nobody knows."""
+    driver = sqlite3.connect(path)
+    try:
+        names = [row[0] for row in driver.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        asked = [f'SELECT 1 FROM "{name}" LIMIT 1' for name in names if name not in _FROM_THE_START]  # noqa: S608 - tables that are there
+        return not any(driver.execute(one).fetchone() for one in asked)
+    except sqlite3.Error:
+        return False
+    finally:
+        driver.close()
+
+
+def _only_looked_at(connection: Connection) -> bool:
+    """The same of a server; what a newer gpulse has made is not ours to judge."""
+    if (migrations.version(connection) or "") > migrations.HEAD:
+        return False
+    names = set(inspect(connection).get_table_names()) - _FROM_THE_START
+    asked = [select(literal(1)).select_from(table(name)).limit(1) for name in names]
+    return not any(connection.execute(one).first() for one in asked)
 
 
 def _dumped(connection: Connection, folder: Path) -> Path:

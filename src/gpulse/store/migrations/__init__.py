@@ -38,6 +38,11 @@ def upgrade(connection: Connection, name: str, elsewhere: str, to: str | None = 
 def refuse_others(connection: Connection, name: str) -> None:
     """StoreError where the tables are not those that this gpulse knows."""
     found = version(connection)
+    if found is not None and found > HEAD:
+        raise StoreError(
+            f"{name} was last written by a newer gpulse (its tables are of version {found}, this one knows {HEAD});"
+            " upgrade this gpulse"
+        )
     if found != HEAD:
         raise StoreError(
             f"{name} has tables of version {found or 'none'}, and this gpulse knows {HEAD}, so that it would have to"
