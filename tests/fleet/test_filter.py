@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from gpulse.errors import FilterError
 from gpulse.fleet import health
+from gpulse.fleet.booked import Booked
 from gpulse.fleet.figure_terms import FIGURES
 from gpulse.fleet.filter import Filter, parse
 from gpulse.fleet.fleet import Fleet, FleetSettings
 from gpulse.fleet.health import FLAGS
 from gpulse.fleet.places import Place
 from gpulse.fleet.search import Search
+from gpulse.fleet.sight import FULL, Sight
 from gpulse.fleet.terms import KEYS
 from gpulse.fleet.views import GPU_STATES
 from tests.fleet.lines import GIB, gpu, process, snapshot, update
@@ -42,15 +44,17 @@ PLACE = Place(name="gpu03", display_name="Big One", group="lab", rack="R 7")
 
 
 def fleet_of(*gpus: dict[str, Any], processes: Any = (), place: Place = PLACE) -> Fleet:
-    fleet = Fleet(FleetSettings(people={"alice": "Alice L."}), clock=lambda: 5000.0, wall=lambda: 1000.0)
+    fleet = Fleet(
+        FleetSettings(people={"alice": "Alice L.", "carol": "Carol C."}), clock=lambda: 5000.0, wall=lambda: 1000.0
+    )
     fleet.place(place)
     fleet.line(place.name, snapshot(*gpus, processes=processes))
     return fleet
 
 
-def found(fleet: Fleet, text: str, me: str | None = None) -> list[str]:
+def found(fleet: Fleet, text: str, me: str | None = None, sight: Sight = FULL) -> list[str]:
     """The GPUs that match, by id; a node without any by its name."""
-    search = Search(fleet, parse(text, me))
+    search = Search(fleet, parse(text, me, sight))
     return [
         name
         for node, places in search.roster.by_node(search.all())
@@ -58,7 +62,11 @@ def found(fleet: Fleet, text: str, me: str | None = None) -> list[str]:
     ]
 
 
+CAROL = Booked("r1", "carol", 900.0, 9000.0)
+BOB = Booked("r2", "bob", 900.0, 9000.0)
 FLEET = fleet_of(GPU, processes=[PROCESS])
+# Carol has reserved what alice is on.
+FLEET.book({("gpu03", "0"): CAROL}, {})
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES["matches"])
@@ -71,6 +79,53 @@ def test_mine_is_who_asks():
     assert not found(FLEET, "mine", me="bob")
     with pytest.raises(FilterError, match="me=alice"):
         parse("mine")
+
+
+def reserved_fleet() -> Fleet:
+    """Of three GPUs carol has one, bob one, and later the third."""
+    fleet = fleet_of(*(gpu(index, uuid=f"GPU-{index}") for index in range(3)))
+    later = BOB._replace(start=2000.0)
+    fleet.book({("gpu03", "0"): CAROL, ("gpu03", "1"): BOB}, {("gpu03", "2"): later})
+    fleet.tick()
+    return fleet
+
+
+def test_reserved_by_whom():
+    fleet = reserved_fleet()
+    assert found(fleet, "reserved") == ["GPU-0", "GPU-1"]
+    assert found(fleet, "reserved:carol") == ["GPU-0"]
+    assert found(fleet, "reserved -reserved:carol") == ["GPU-1"]
+    assert found(fleet, "reserved:bob") == ["GPU-1"], "what begins later is not reserved yet"
+    for me in ("bob", "BOB"):
+        assert found(fleet, "reserved:me", me=me) == ["GPU-1"]
+    assert found(fleet, "reserved:me", me="Carol C.") == ["GPU-0"]
+    assert found(fleet, "-reserved:me", me="dave") == ["GPU-0", "GPU-1", "GPU-2"]
+    fleet.book({}, {})
+    assert found(fleet, "reserved:carol") == []
+    assert found(fleet, "-reserved:carol") == ["GPU-0", "GPU-1", "GPU-2"]
+
+
+def test_who_has_reserved_a_card_has_its_instances():
+    parent = gpu(0, uuid="GPU-3", mig_enabled=True)
+    parts = [gpu(0, uuid=f"MIG-{at}", parent_uuid="GPU-3", mig_index=at) for at in range(2)]
+    fleet = fleet_of(parent, *parts)
+    fleet.book({("gpu03", "0"): CAROL}, {})
+    assert found(fleet, "reserved:carol") == ["GPU-3", "MIG-0", "MIG-1"]
+    fleet.book({("gpu03", "0.1"): CAROL}, {})
+    assert found(fleet, "reserved:carol") == ["MIG-1"]
+
+
+def test_who_is_hidden_is_not_found_by_what_they_have_reserved():
+    fleet = reserved_fleet()
+    bob = Sight("anonymous", frozenset({"bob"}))
+    assert found(fleet, "reserved:bob", sight=bob) == found(fleet, "reserved:me", me="bob", sight=bob) == ["GPU-1"]
+    for text in ("reserved:carol", 'reserved:"carol c."'):
+        assert found(fleet, text, sight=bob) == []
+        assert found(fleet, f"-{text}", sight=bob) == ["GPU-0", "GPU-1", "GPU-2"]
+    assert found(fleet, "reserved:me", me="carol", sight=bob) == [], "a name that is only said opens nothing"
+    assert found(fleet, "reserved:somebody", sight=bob) == ["GPU-0"]
+    assert found(fleet, "reserved:carol", sight=Sight("names")) == ["GPU-0"]
+    assert found(fleet, "reserved:somebody") == []
 
 
 @pytest.mark.parametrize(("text", "words"), [*CASES["mistakes"], ("x" * 501, ["501", "500"])])

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulse.errors import ReservationError
-from gpulse.fleet.finder import Wish
+from gpulse.fleet.booked import Booked, Bookings
+from gpulse.fleet.finder import Wish, find
 from gpulse.fleet.views import GpuView
 from gpulse.reservations.picking import pick
 from gpulse.reservations.rules import overlapping
@@ -81,6 +82,26 @@ def test_split_cards_and_their_instances():
     # Whoever booked the card before it was split has all of it; one that was split then is not whole for others.
     assert picked(mig, [reservation("a:0", 0, 9, "bob")], n=1) == "a:1"
     assert picked(mig, [reservation("a:1.3", 0, 9, "bob")], n=2) == "a:0.0 a:0.1"
+
+
+def test_a_card_of_which_somebody_has_an_instance_is_for_nobody_else():
+    """It was split when it was booked, and is whole again: neither now nor within the time it is free for others."""
+    card = gpu("a", 0, uuid="GPU-0")
+    instance = Booked("x", "bob", NOW, NOW + HOUR)
+    soon = instance._replace(start=NOW + HOUR, end=NOW + 2 * HOUR)
+    for bookings, seconds, there in [
+        (Bookings.of({("a", "0.1"): instance}, {}, {}), 0.0, 0),
+        (Bookings.of({}, {("a", "0.1"): soon}, {}), 2 * HOUR, 0),
+        (Bookings.of({}, {("a", "0.1"): soon}, {}), HOUR, 1),
+        (Bookings.of({("a", "1.1"): instance}, {}, {}), 0.0, 1),
+        (Bookings.of({("b", "0.1"): instance}, {}, {}), 0.0, 1),
+    ]:
+        wish = Wish(n=1, me="ann", for_seconds=seconds)
+        assert len(find([card], wish, bookings=bookings, now=NOW).gpus) == there
+        own = Wish(n=1, me="bob", for_seconds=seconds)
+        assert find([card], own, bookings=bookings, now=NOW).found
+    for others in ([reservation("a:0.1", 0, 9, "bob")], [reservation("a:0.1", 5.5, 9, "bob")]):
+        refused("conflict", [card], others, n=1)
 
 
 def test_only_those_that_a_filter_leaves():

@@ -24,18 +24,22 @@ HOUR = 3600.0
 @contextlib.contextmanager
 def running(data: Path, url: str | None = None) -> Iterator[RunningHub]:
     """Until the end of the block. The node has left its snapshot in a folder: what may be started in no time."""
-    dropped = data / "dropped"
-    dropped.mkdir(exist_ok=True)
-    (dropped / f"{NODE}.json").write_bytes(snapshot(*map(gpu, range(GPUS)), node=NODE, time=time.time()))
-    (data / "gpulse.toml").write_text('hub.local = false\n[[drop_folders]]\npath = "dropped"\n', "utf-8")
+    set_up(data)
     environment = os.environ | ({"GPULSE_STORE_URL": url} if url else {})
     with RunningHub("up", "--data", str(data), "--no-link", environment=environment, directory=data) as hub:
         hub.until(lambda: len(hub.node(NODE)["gpus"]) == GPUS)
         yield hub
 
 
-def operator(hub: RunningHub, data: Path) -> str:
-    key = local_key.read(data, hub.url)
+def set_up(data: Path) -> None:
+    dropped = data / "dropped"
+    dropped.mkdir(exist_ok=True)
+    (dropped / f"{NODE}.json").write_bytes(snapshot(*map(gpu, range(GPUS)), node=NODE, time=time.time()))
+    (data / "gpulse.toml").write_text('hub.local = false\n[[drop_folders]]\npath = "dropped"\n', "utf-8")
+
+
+def operator(url: str, data: Path) -> str:
+    key = local_key.read(data, url)
     assert key is not None
     return key
 
@@ -59,18 +63,17 @@ def wanted(gpus: list[int], start: float, comment: str) -> dict[str, Any]:
     return {"gpus": places, "start": start, "end": start + HOUR, "comment": comment}
 
 
-def asking(hub: RunningHub, key: str) -> httpx.Client:
-    return httpx.Client(base_url=hub.url, headers={"Authorization": f"Bearer {key}"}, timeout=30)
+def asking(url: str, key: str) -> httpx.Client:
+    return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=30)
 
 
-def all_of(hub: RunningHub, key: str) -> list[dict[str, Any]]:
+def all_of(client: httpx.Client) -> list[dict[str, Any]]:
     """All bookings there are, a page after the other."""
     found: list[dict[str, Any]] = []
-    with asking(hub, key) as client:
-        query: dict[str, Any] = {"from": 0, "to": time.time() + 365 * 86400, "limit": 10_000}
-        while True:
-            answer = client.get("api/v1/reservations", params=query).raise_for_status().json()
-            found += answer["reservations"]
-            if answer["next"] is None:
-                return found
-            query["before"] = answer["next"]
+    query: dict[str, Any] = {"from": 0, "to": time.time() + 365 * 86400, "limit": 10_000}
+    while True:
+        answer = client.get("api/v1/reservations", params=query).raise_for_status().json()
+        found += answer["reservations"]
+        if answer["next"] is None:
+            return found
+        query["before"] = answer["next"]

@@ -1,126 +1,81 @@
-"""What was acknowledged is there after kill -9, once; and of many who want the same one has it."""
+"""What was acknowledged is there after kill -9, once and whole."""
 
-import asyncio
-import itertools
+import contextlib
+import json
 import sqlite3
-import threading
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from random import Random
 
 import httpx
 import pytest
 
-from tests.system.booking import GPUS, HOUR, all_of, asking, members, operator, running, wanted
+from tests.system.booking import GPUS, HOUR, NODE, all_of, operator, set_up
+from tests.system.booking_hubs import BookingHubs
+from tests.system.booking_lanes import Booker, Lane, check
 
 ROUNDS = 20
-CLIENTS = 200
-PEOPLE = 40
 
 
-class Booker(threading.Thread):
-    """Books one card hour after hour, until the hub no longer answers; then goes on with the hour it was at."""
-
-    def __init__(self, hub, key, card, hours, acknowledged):
-        super().__init__()
-        self._hub, self._key, self._card, self._hours, self._acknowledged = hub, key, card, hours, acknowledged
-        # Set when a booking was acknowledged, or when there will be none.
-        self.first = threading.Event()
-        self.wrong = []
-
-    def run(self):
-        with asking(self._hub, self._key) as client:
-            while True:
-                hour = self._hours[self._card]
-                try:
-                    answer = client.post("api/v1/reservations", json=wanted([self._card], hour, f"{self._card} {hour}"))
-                except httpx.TransportError:
-                    self.first.set()
-                    return
-                if answer.status_code == 201:
-                    self._acknowledged.append((answer.json()["id"], self._card, hour))
-                    self.first.set()
-                elif answer.status_code != 409:
-                    # In the way may only be what was saved without that anybody heard of it.
-                    self.wrong.append((answer.status_code, answer.text))
-                self._hours[self._card] = hour + HOUR
+@contextlib.contextmanager
+def started(hubs, folder):
+    """Somebody who may do everything, at a hub that knows its cards."""
+    url = hubs.start()
+    # Written before it answers anybody.
+    with httpx.Client(base_url=url, timeout=30) as client:
+        client.get("healthz")
+        client.headers["Authorization"] = f"Bearer {operator(url, folder)}"
+        end = time.monotonic() + 30
+        while len(client.get(f"api/v1/nodes/{NODE}").json().get("gpus", ())) < GPUS:
+            assert time.monotonic() < end, hubs.log.read_text("utf-8", "replace")
+            time.sleep(0.02)
+        yield client
 
 
-# Twenty starts of a hub, of two to three seconds of CPU time each.
-@pytest.mark.timeout(600)
+def kept(path):
+    """The histories as they are in the database, which is whole; by reservation, what was done and how it was then."""
+    histories = defaultdict(list)
+    driver = sqlite3.connect(path)
+    try:
+        assert driver.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert driver.execute("PRAGMA foreign_key_check").fetchall() == []
+        query = 'SELECT reservation, action, "before", "after" FROM reservation_changes ORDER BY id'
+        for identity, action, before, after in driver.execute(query):
+            earlier = histories[identity][-1][1] if histories[identity] else None
+            assert (None if before is None else json.loads(before)) == earlier
+            histories[identity].append((action, json.loads(after)))
+        (noted,) = driver.execute("SELECT count(*) FROM audit WHERE action LIKE 'reservation.%'").fetchone()
+    finally:
+        driver.close()
+    return histories, noted
+
+
+@pytest.mark.timeout(300)
 def test_kill_9_while_booking(tmp_path):
-    begin = (time.time() // HOUR + 24) * HOUR
-    hours = dict.fromkeys(range(4), begin)
-    acknowledged, chance = [], Random(7)
-    for _ in range(ROUNDS):
-        with running(tmp_path) as hub:
-            bookers = [Booker(hub, operator(hub, tmp_path), card, hours, acknowledged) for card in hours]
-            for booker in bookers:
-                booker.start()
-            for booker in bookers:
-                assert booker.first.wait(30)
-            time.sleep(chance.uniform(0.0, 0.15))
-            hub.process.kill()
-            for booker in bookers:
-                booker.join(30)
-            assert [one for booker in bookers for one in booker.wrong] == []
-    driver = sqlite3.connect(tmp_path / "gpulse.db")
-    assert driver.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    assert driver.execute("PRAGMA foreign_key_check").fetchall() == []
-    histories = driver.execute("SELECT reservation, count(*) FROM reservation_changes GROUP BY reservation").fetchall()
-    driver.close()
-    with running(tmp_path) as hub:
-        found = all_of(hub, operator(hub, tmp_path))
-    there = {(one["id"], int(one["gpus"][0]["index"]), one["start"]) for one in found}
-    assert len(acknowledged) >= ROUNDS * len(hours)
-    assert set(acknowledged) <= there
-    # None twice; and of those nobody was told of, no more than were being asked for at a kill.
-    assert len(found) == len(there) == len({(card, start) for _, card, start in there})
-    assert len(there) - len(acknowledged) <= ROUNDS * len(hours)
-    # All of a booking or nothing of it.
-    assert all(len(one["gpus"]) == 1 for one in found)
-    assert sorted(histories) == sorted((one["id"], 1) for one in found)
-
-
-@pytest.fixture
-def keys(tmp_path, records_url):
-    return members(tmp_path, records_url, PEOPLE)
-
-
-def test_200_at_once(tmp_path, records_url, keys):
-    """First each of eight cards for 25 of them, then all cards together for all of them."""
+    set_up(tmp_path)
     tomorrow = (time.time() // HOUR + 24) * HOUR
-
-    async def book(hub):
-        limits = httpx.Limits(max_connections=CLIENTS, max_keepalive_connections=CLIENTS)
-        async with httpx.AsyncClient(base_url=hub.url, limits=limits, timeout=100) as client:
-            # All are connected before the first one asks.
-            await asyncio.gather(*(client.get("healthz") for _ in range(CLIENTS)))
-
-            def post(number, gpus, start):
-                headers = {"Authorization": f"Bearer {keys[number % PEOPLE]}"}
-                body = wanted(gpus, start, f"client {number}")
-                return client.post("api/v1/reservations", json=body, headers=headers)
-
-            each = await asyncio.gather(*(post(one, [one % GPUS], tomorrow) for one in range(CLIENTS)))
-            every = await asyncio.gather(*(post(one, [*range(GPUS)], tomorrow + HOUR) for one in range(CLIENTS)))
-            return each, every
-
-    with running(tmp_path, records_url) as hub:
-        each, every = asyncio.run(book(hub))
-        assert Counter(one.status_code for one in each) == {201: GPUS, 409: CLIENTS - GPUS}
-        assert Counter(one.status_code for one in every) == {201: 1, 409: CLIENTS - 1}
-        winners = defaultdict(list)
-        for number, answer in enumerate(each):
-            if answer.status_code == 201:
-                winners[number % GPUS].append(answer.json()["id"])
-        assert sorted(winners) == [*range(GPUS)]
-        for number, answer in enumerate(each):
-            if answer.status_code == 409:
-                error = answer.json()["error"]
-                assert error["code"] == "conflict"
-                assert [one["id"] for one in error["conflicts"]] == winners[number % GPUS]
-        (last,) = (one.json()["id"] for one in every if one.status_code == 201)
-        found = {one["id"] for one in all_of(hub, operator(hub, tmp_path))}
-        assert found == {*itertools.chain.from_iterable(winners.values()), last}
-        assert hub.process.poll() is None
+    lanes = [Lane([first, first + 1], tomorrow) for first in range(0, GPUS, 2)]
+    chance = Random(7)
+    with BookingHubs(tmp_path, "up", "--data", str(tmp_path), "--no-link") as hubs:
+        for _ in range(ROUNDS):
+            with started(hubs, tmp_path) as client:
+                bookers = [Booker(lane, client) for lane in lanes]
+                for booker in bookers:
+                    booker.start()
+                for booker in bookers:
+                    assert booker.begun.wait(30)
+                time.sleep(chance.uniform(0.0, 0.15))
+                hubs.kill()
+                for booker in bookers:
+                    booker.join(30)
+                    assert not booker.is_alive()
+        histories, noted = kept(tmp_path / "gpulse.db")
+        with started(hubs, tmp_path) as client:
+            found = all_of(client)
+    assert {one["id"] for one in found} == set(histories)
+    assert noted == sum(map(len, histories.values()))
+    # Each booker is at one thing when its hub is killed.
+    assert sum(check(lane, found, histories) for lane in lanes) <= ROUNDS * len(lanes)
+    told = [what for lane in lanes for some in lane.told.values() for what, _ in some]
+    assert min(map(told.count, ("made", "changed", "ended", "cancelled"))) >= ROUNDS
+    assert sum(len(one["gpus"]) for one in found) == 2 * len(found)

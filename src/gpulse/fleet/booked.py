@@ -48,12 +48,18 @@ class Bookings(NamedTuple):
     after: Mapping[Spot, Booked] = {}
     nodes: frozenset[str] = frozenset()
     people: frozenset[str] = frozenset()
+    # By card its MIG instances that are named.
+    parts: Mapping[Spot, frozenset[Spot]] = {}
 
     @classmethod
     def of(cls, now: Mapping[Spot, Booked], later: Mapping[Spot, Booked], after: Mapping[Spot, Booked]) -> "Bookings":
         nodes = frozenset(node for part in (now, later) for node, _ in part)
         people = frozenset(one.person for part in (now, later, after) for one in part.values())
-        return cls(now, later, after, nodes, people)
+        parts: dict[Spot, set[Spot]] = {}
+        for spot in (*now, *later):
+            if "." in spot[1]:
+                parts.setdefault(_card(spot), set()).add(spot)
+        return cls(now, later, after, nodes, people, {card: frozenset(some) for card, some in parts.items()})
 
     def at(self, spot: Spot) -> Booked | None:
         """The reservation of now; who has reserved a card has all its MIG instances."""
@@ -65,11 +71,13 @@ class Bookings(NamedTuple):
 
     def kept(self, spot: Spot, me: str | None, until: float) -> bool:
         """Whether somebody else than `me` has it now, or will before `until`; what is held was found by somebody."""
-        now = self.at(spot)
+        # An instance of a card that is whole again is booked still.
+        shared = {spot, _card(spot), *self.parts.get(spot, ())}
+        running = (self.now.get(where) for where in shared)
         # A second program of the same person must not find what the first is about to start on.
-        if now is not None and (now.hold or now.person != me):
+        if any(one is not None and (one.hold or one.person != me) for one in running):
             return True
-        coming = (part.get(where) for part in (self.later, self.after) for where in {spot, _card(spot)})
+        coming = (part.get(where) for part in (self.later, self.after) for where in shared)
         return any(one is not None and one.person != me and one.start < until for one in coming)
 
     def own(self, spot: Spot, me: str | None) -> bool:

@@ -26,7 +26,7 @@ class _Token(NamedTuple):
 
 
 def parse(text: str, me: str | None = None, sight: Sight = FULL) -> Filter:
-    """Read a filter; `me` is who `mine` stands for. It finds nothing by what `sight` hides.
+    """Read a filter; `me` is who `mine` and `reserved:me` stand for. It finds nothing by what `sight` hides.
 
     Raises FilterError in words that name what is wrong.
     """
@@ -43,7 +43,7 @@ def parse(text: str, me: str | None = None, sight: Sight = FULL) -> Filter:
             raise FilterError('the filter has "-" with nothing behind it; put a word there: -free, -user:alice')
         about_states = about_states or _is_state(token)
         head = token.text if token.quoted_from is None else token.text[: token.quoted_from]
-        term = keyed(token.text, head, sight) or plain(token.text, token.quoted_from is not None, me, sight)
+        term = keyed(token.text, head, me, sight) or plain(token.text, token.quoted_from is not None, me, sight)
         terms.append(term._replace(negated=negated))
     return Filter(terms, about_states)
 

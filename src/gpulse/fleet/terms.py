@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpulse.errors import FilterError
 from gpulse.fleet import flagged, node_sets
+from gpulse.fleet.booked import Booked, spot_of
 from gpulse.fleet.figure_terms import FIGURES, at_least, compared
 from gpulse.fleet.health import FLAGS
 from gpulse.fleet.jobs import job_of
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 _TERM = re.compile(r"([a-z_]+)(:|>=|<=|>|<|=)(.*)", re.DOTALL)
 
 Mask = NDArray[np.bool_]
+# Who asks, in place of a name.
+_ME = "me"
 
 
 class OfNode(Protocol):
@@ -47,7 +50,7 @@ class Term(NamedTuple):
     negated: bool = False
 
 
-def keyed(term: str, head: str, sight: Sight) -> Term | None:
+def keyed(term: str, head: str, me: str | None, sight: Sight) -> Term | None:
     """A term with a key; None where `head`, what stands before any quote, has none."""
     match = _TERM.match(head)
     if match is None:
@@ -64,6 +67,8 @@ def keyed(term: str, head: str, sight: Sight) -> Term | None:
         raise FilterError(f'"{term}": {key} takes a colon, as in {key}:{value or "…"}')
     if not value:
         raise FilterError(f'"{term}" has nothing behind the colon; name what {key} shall be, as in {key}:…')
+    if key == "reserved" and value == _ME:
+        value = _known(term, me)
     return _OF_PEOPLE[key](value, sight) if key in _OF_PEOPLE else _MAKERS[key](term, value)
 
 
@@ -72,10 +77,14 @@ def plain(word: str, quoted: bool, me: str | None, sight: Sight) -> Term:
     if not quoted and word in GPU_STATES:
         return _state(word, word)
     if not quoted and word == "mine":
-        if not me:
-            raise FilterError('"mine" needs to know who you are; give your name beside the filter, as in me=alice')
-        return _user(me.casefold(), sight)
+        return _user(_known(word, me), sight)
     return Term(of_node=Word(word, sight))
+
+
+def _known(term: str, me: str | None) -> str:
+    if not me:
+        raise FilterError(f'"{term}" needs to know who you are; give your name beside the filter, as in me=alice')
+    return me.casefold()
 
 
 def _state(term: str, value: str) -> Term:
@@ -170,6 +179,24 @@ def _job(value: str, sight: Sight) -> Term:
     return Term(of_node=of_node)
 
 
+def _reserved(name: str, sight: Sight) -> Term:
+    """Whose it is now, used or not; who has reserved a card has all its MIG instances."""
+
+    def theirs(fleet: Fleet, booked: Booked | None) -> bool:
+        if booked is None:
+            return False
+        login = sight.login(booked.person)
+        return _same(login, name) or _same(fleet.people_names.called(login), name)
+
+    def of_node(fleet: Fleet, node: Node) -> bool | list[bool]:
+        bookings, place = fleet.bookings, node.place.name
+        if place not in bookings.nodes:
+            return False
+        return [theirs(fleet, bookings.at(spot_of(place, gpu))) for gpu in node.gpus]
+
+    return Term(of_node=of_node)
+
+
 def _on_gpus(node: Node, processes: list[Process]) -> bool | list[bool]:
     """On which of the node's GPUs one of these is."""
     if not processes:
@@ -187,5 +214,5 @@ _MAKERS: dict[str, Callable[[str, str], Term]] = {
     "flag": _flag,
 }
 # These look for no more than who asks is told.
-_OF_PEOPLE: dict[str, Callable[[str, Sight], Term]] = {"user": _user, "job": _job}
-KEYS = ("user", "model", "node", "group", "rack", "job", "state", "flag")
+_OF_PEOPLE: dict[str, Callable[[str, Sight], Term]] = {"user": _user, "reserved": _reserved, "job": _job}
+KEYS = ("user", "reserved", "model", "node", "group", "rack", "job", "state", "flag")

@@ -50,6 +50,15 @@ test("mine is who looks at the page", () => {
   expect(() => parse("mine")).toThrow(/your name/);
 });
 
+test("who has reserved is the hub's to tell, of oneself too", () => {
+  const filter = parse("reserved:me", "bob");
+  expect(asksHub(filter, [])).toBe(true);
+  expect(matches(filter, gpu, node)).toBe(false);
+  expect(matches(filter, gpu, node, new Set([gpu.id]))).toBe(true);
+  expect(() => parse("reserved:me")).toThrow(/your name/);
+  expect(asksHub(parse("reserved"), [])).toBe(false);
+});
+
 describe("without the hub's answer", () => {
   test.each([
     ["gpu03", true],

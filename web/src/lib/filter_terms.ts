@@ -52,7 +52,7 @@ export function folded(text: string): string {
   return text.toLowerCase().replaceAll("ß", "ss");
 }
 
-const KEYS = ["user", "model", "node", "group", "rack", "job", "state", "flag"];
+const KEYS = ["user", "reserved", "model", "node", "group", "rack", "job", "state", "flag"];
 const EXAMPLES: Record<string, string> = { mem: "40G", free_mem: "20G", util: "10", temp: "80", power: "300" };
 const FIGURES = Object.keys(EXAMPLES);
 const UNITS: Record<string, string> = { util: "%", temp: "c", power: "w" };
@@ -72,16 +72,20 @@ const PLANES: Record<string, Plane[]> = {
 export function parseTerm(token: Token, me: string): Parsed {
   const plain = token.quotedFrom === null;
   const match = TERM.exec(plain ? token.text : token.text.slice(0, token.quotedFrom!));
-  if (match !== null) return keyed(token.text, match[1], match[2], token.text.slice(match[0].length));
+  if (match !== null) return keyed(token.text, match[1], match[2], token.text.slice(match[0].length), me);
   if (plain && isState(token.text)) return here(inState(token.text), "state");
   if (plain && token.text === "mine") {
-    if (me === "") throw new FilterError('"mine" needs to know who you are; set your name at the top of the page');
-    return asked(ofUser(folded(me)), "person");
+    return asked(ofUser(known(token.text, me)), "person");
   }
   return asked(word(token.text), "person");
 }
 
-function keyed(term: string, key: string, sign: string, value: string): Parsed {
+function known(term: string, me: string): string {
+  if (me === "") throw new FilterError(`"${term}" needs to know who you are; set your name at the top of the page`);
+  return folded(me);
+}
+
+function keyed(term: string, key: string, sign: string, value: string, me: string): Parsed {
   if (FIGURES.includes(key)) {
     if (sign === ":") {
       throw new FilterError(`"${term}": ${key} is compared, as in ${key}>${EXAMPLES[key]}; allowed are > >= < <= =`);
@@ -113,6 +117,10 @@ function keyed(term: string, key: string, sign: string, value: string): Parsed {
       return here(onNodes(term, value));
     case "user":
       return asked(ofUser(value), "person");
+    case "reserved":
+      if (value === "me") known(term, me);
+      // Frames tell that a GPU is reserved, and not by whom.
+      return asked((gpu) => (gpu === null ? false : null));
     case "job":
       return asked((gpu) => (gpu === null ? false : null));
     case "group":

@@ -42,7 +42,8 @@ function byNode(places: readonly Place[]): [string, string[]][] {
   return [...nodes].sort((a, b) => natural(a[0], b[0]));
 }
 
-function indexText(indices: readonly string[]): string {
+/** "0–2, 5, 6.1" */
+export function indexText(indices: readonly string[]): string {
   const whole = indices.filter((index) => /^[0-9]+$/.test(index)).map(Number);
   const parts = indices.filter((index) => !/^[0-9]+$/.test(index)).sort(natural);
   return [...(whole.length > 0 ? [ranges(whole)] : []), ...parts].join(", ");

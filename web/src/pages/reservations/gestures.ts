@@ -40,6 +40,8 @@ export function gestures(root: HTMLElement, hands: Hands): { update: (hands: Han
   let begin = { x: 0, y: 0 };
   let last = 0;
   let rest: number | undefined;
+  /** Whether the touch that ends now has done something already. */
+  let answered = false;
 
   const end = () => {
     clearTimeout(rest);
@@ -53,6 +55,7 @@ export function gestures(root: HTMLElement, hands: Hands): { update: (hands: Han
       if (event.button !== 0 || !event.isPrimary || (event.target as Element).closest("a, button")) return;
       anchor = now.spot(event);
       doing = "waiting";
+      answered = false;
       begin = { x: event.clientX, y: event.clientY };
       last = event.clientX;
       if (event.pointerType === "mouse") return;
@@ -69,11 +72,17 @@ export function gestures(root: HTMLElement, hands: Hands): { update: (hands: Han
     "pointermove",
     (event) => {
       if (anchor === null) return;
-      const away = Math.hypot(event.clientX - begin.x, event.clientY - begin.y);
+      const [across, along] = [event.clientX - begin.x, event.clientY - begin.y];
+      const away = Math.hypot(across, along);
       if (doing === "waiting") {
         const mouse = event.pointerType === "mouse";
         if (away < (mouse ? DRAG_PX : SWIPE_PX)) return;
         clearTimeout(rest);
+        // Up and down is the browser's: it scrolls the rows.
+        if (!mouse && Math.abs(along) > Math.abs(across)) {
+          end();
+          return;
+        }
         doing = !mouse ? "moving" : anchor.edge !== null ? "pulling" : anchor.block === null ? "picking" : "moving";
         root.setPointerCapture(event.pointerId);
       }
@@ -90,14 +99,25 @@ export function gestures(root: HTMLElement, hands: Hands): { update: (hands: Han
       if (anchor === null) return;
       const [did, { block }] = [doing, anchor];
       end();
+      answered = did !== "waiting" || block !== null;
       if (did === "waiting" && block !== null) now.open(block);
       else if (did === "picking" && block === null) now.picked();
       else if (did === "pulling") now.pulled();
     },
     { signal },
   );
-  // The browser has taken it for scrolling.
-  root.addEventListener("pointercancel", () => (end(), now.cancel()), { signal });
+  root.addEventListener(
+    "pointercancel",
+    () => {
+      const did = doing;
+      end();
+      // The browser has taken it for scrolling: what was marked before stays.
+      if (did === "picking" || did === "pulling") now.cancel();
+    },
+    { signal },
+  );
+  // Or the click that browsers make of a tap would hit what it has just opened.
+  root.addEventListener("touchend", (event) => answered && event.cancelable && event.preventDefault(), { signal, passive: false });
   root.addEventListener("touchmove", (event) => doing !== "waiting" && event.preventDefault(), { signal, passive: false });
   root.addEventListener("contextmenu", (event) => doing !== "waiting" && event.preventDefault(), { signal });
   root.addEventListener(

@@ -59,11 +59,11 @@ export const GPU_COLUMNS: Column[] = [
   NODE,
   { key: "gpu", label: "GPU", figure: true, tracks: { little: "26px", some: "40px", much: "44px" } },
   MODEL,
-  { key: "state", label: "State", short: "", tracks: { little: "16px", some: "112px", much: "120px" } },
+  { key: "state", label: "State", short: "", tracks: { little: "36px", some: "124px", much: "144px" } },
   ...SHARED,
   {
     key: "person", label: "Person",
-    tracks: { little: "minmax(64px, 0.9fr)", some: "minmax(84px, 1fr)", much: "minmax(120px, 1fr)" },
+    tracks: { little: "minmax(54px, 0.9fr)", some: "minmax(84px, 1fr)", much: "minmax(120px, 1fr)" },
   },
 ];
 
