@@ -122,3 +122,15 @@ def test_no_shows_are_told_with_their_node(hub: Running):
 
     assert told("--node", "gpu2") == [("no_show", 2)]
     assert told("--node", "gpu1") == told() == [("no_show", 1), ("no_show", 2)]
+
+
+def test_what_is_held_must_be_free_for_as_long(hub: Running):
+    """Also where it is wanted for less than that."""
+    now = hub.site.clock.now
+    # All but one are somebody else's in seven minutes.
+    for place in ("gpu1:1", "gpu1:2", "gpu1:3", "gpu2:0", "gpu2:1", "gpu2:2"):
+        hub.site.made(place, start=now + 420, end=now + 3600, who="admin")
+    hub.site.tick()
+    found = hub.run("free", "--for", "5m", "--hold", "10m")
+    assert (found.returncode, "gpu2" in found.stdout) == (0, True), found.stderr
+    assert hub.reserved() == [("member", "gpu2:3", True)]

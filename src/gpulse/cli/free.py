@@ -67,7 +67,7 @@ def free(
     if same_node or export:
         wanted["same_node"] = "true"
     if length is not None or hold is not None:
-        wanted["for"] = length or hold or ""
+        wanted["for"] = _longer(length, hold)
     patience = None if timeout is None else figures.duration(timeout)
     asked = Hub(hub, fingerprint, data)
     holding = Hold(asked, hold) if hold is not None else None
@@ -84,6 +84,13 @@ def free(
     else:
         typer.echo(answer.explanation, err=True)
     raise typer.Exit(0 if answer.found else NOT_FOUND)
+
+
+def _longer(length: str | None, hold: str | None) -> str:
+    """What is held must be free for as long, too."""
+    from gpulse.reservations.dates import parse_span
+
+    return max((one for one in (length, hold) if one is not None), key=parse_span)
 
 
 class _Search:
