@@ -45,6 +45,7 @@ audit: $(VENV)/.installed ## look for known holes in all dependencies; needs the
 bench: packages web $(VENV)/.test-tools .venv-peers/.installed ## run the benchmarks (docs/benchmarks.md has the results)
 	$(BIN)/python -m bench.probe
 	$(BIN)/python -m bench.fleet
+	$(BIN)/python -m bench.desk
 	$(BIN)/python -m bench.lists
 	$(BIN)/python -m bench.ssh
 	$(BIN)/python -m bench.ingest

@@ -24,7 +24,8 @@ from gpulse.reservations.table import Reservations
 from gpulse.simulate.crowd import Crowd
 from gpulse.store import Records
 
-BAR_SECONDS = 0.001
+# Of a second of the hub: a hundredth where nothing is new, and no stall that anybody notices where something is.
+BAR_SECONDS, CHANGE_BAR_SECONDS = 0.010, 0.050
 TIMES = 20
 GPUS = 8
 HOUR, DAY = 3600.0, 86400.0
@@ -97,9 +98,12 @@ def report(nodes: int, count: int) -> bool:
     ):
         middle = statistics.median(times)
         print(f"| {name} | {middle * 1e3:.2f} ms | {max(times) * 1e3:.2f} ms | {middle / whole:.2%} |")
-    met = statistics.median(nothing) <= BAR_SECONDS
-    print(f"\nat most {BAR_SECONDS * 1e3:g} ms where nothing is new: {'met' if met else 'MISSED'}")
-    return met
+    bars = (("nothing is new", nothing, BAR_SECONDS), ("one reservation is another", changed, CHANGE_BAR_SECONDS))
+    print()
+    for name, times, bar in bars:
+        middle = statistics.median(times)
+        print(f"- {name}: {middle * 1e3:.1f} ms (bar {bar * 1e3:g} ms): {'met' if middle <= bar else 'MISSED'}")
+    return all(statistics.median(times) <= bar for _, times, bar in bars)
 
 
 if __name__ == "__main__":

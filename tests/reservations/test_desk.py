@@ -2,19 +2,23 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from gpulse.config.reservations import Reservations as Settings
+from gpulse.errors import ReservationError
+from gpulse.fleet.booked import Booked, Bookings
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.places import Place as NodePlace
 from gpulse.reservations import reality
 from gpulse.reservations.desk import Desk
-from gpulse.reservations.model import Place, Wanted
+from gpulse.reservations.model import Changes, Place, Reservation, Wanted
 from gpulse.reservations.reality import Memory
 from gpulse.reservations.rules import By
+from gpulse.reservations.spots import AHEAD_SECONDS
 from gpulse.reservations.table import Reservations
 from gpulse.reservations.uses import Uses
 from gpulse.store import Records
@@ -78,7 +82,8 @@ def test_the_same_as_all_at_once(world: World, seed: int):
         world.desk.look()
         nearby = world.table.between(world.now - reality.OVERRUN_SECONDS, world.now + 3600)
         uses = Uses(world.fleet)
-        uses.want({place for one in nearby for place in one.places})
+        for name in {place.node for one in nearby for place in one.places}:
+            uses.want(name, {place for one in nearby for place in one.places if place.node == name})
         uses.look(world.now)
         # Since when nobody came is remembered; the others are as they are.
         expected, _ = reality.findings(nearby, world.now, uses.by_place, Memory(world.now), Settings())
@@ -88,6 +93,51 @@ def test_the_same_as_all_at_once(world: World, seed: int):
 
         told = [one for one in world.desk.findings if one.kind != "no_show"]
         assert sorted(map(key, told)) == sorted(map(key, expected))
+
+
+def booked(one: Reservation | None) -> Booked | None:
+    return None if one is None else Booked(one.id, one.person, one.start, one.last, one.comment, one.hold)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_booked_as_if_looked_at_all_of_them(world: World, seed: int):
+    """Only what changed is looked at again: nothing is forgotten by that."""
+    random = Random(seed)
+    places = [Place(f"n{node}", index) for node in range(NODES) for index in ("0", "1", "1.0", "1.1")]
+    made: list[str] = []
+    for _ in range(80):
+        world.now += random.choice((0.0, 1.0, 600.0, 3000.0, -500.0))
+        start = world.now + random.choice((0.0, random.uniform(0, 20_000)))
+        length = random.uniform(60, 9000)
+        where = tuple(random.sample(places, random.randint(1, 3)))
+        deed = random.choice((make_one, make_one, make_one, change_one, end_one))
+        deed(world, made, random.choice(("ann", "bob", "eve")), where, start, start + length)
+        world.desk.look()
+        told = world.fleet.bookings
+        until = world.now + AHEAD_SECONDS
+        around = {place: world.table.around(place, world.now, until) for place in places}
+        parts = [{place: booked(some[number]) for place, some in around.items()} for number in range(3)]
+        now, later, after = ({place: one for place, one in part.items() if one is not None} for part in parts)
+        assert told == Bookings.of(now, later, after)
+    assert made
+
+
+def make_one(world: World, made: list[str], person: str, places: tuple[Place, ...], start: float, end: float) -> None:
+    with suppress(ReservationError):
+        made.append(world.make(person, *places, start=start, end=end))
+
+
+def change_one(world: World, made: list[str], person: str, places: tuple[Place, ...], start: float, end: float) -> None:
+    del start
+    with suppress(ReservationError, IndexError):
+        change = Changes(person=person, places=places, end=end)
+        asyncio.run(world.table.change(made[-1], change, ADMIN))
+
+
+def end_one(world: World, made: list[str], person: str, places: tuple[Place, ...], start: float, end: float) -> None:
+    del person, places, start, end
+    with suppress(ReservationError, IndexError):
+        asyncio.run(world.table.end(made[len(made) // 2], ADMIN))
 
 
 def test_what_begins_and_ends_is_booked_at_its_moment(world: World):
@@ -146,8 +196,9 @@ def test_who_is_on_a_place(world: World):
     processes.append(process(11, "GPU-1", user="root", gpus=[{"uuid": "GPU-1", "kinds": ["graphics"]}]))
     fleet.line("n0", snapshot(card, part, other, processes=processes, seq=5))
     uses = Uses(fleet)
-    uses.want([Place("n0", "0"), Place("n0", "0.1"), Place("n0", "1"), Place("gone", "0")])
-    assert uses.look(NOW) == ["gone", "n0"]
+    uses.want("n0", [Place("n0", "0"), Place("n0", "0.1"), Place("n0", "1")])
+    uses.want("gone", [Place("gone", "0")])
+    assert uses.look(NOW) == ["n0", "gone"]
     assert uses.look(NOW) == []
     ann = reality.Seen("ann", NOW - 90, (7, 8))
     assert uses.by_place == {

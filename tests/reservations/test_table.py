@@ -33,19 +33,36 @@ def test_made_and_told(table, doing, clock):
     assert table.current(NOW) == table.current(NOW + 5 * HOUR - 1) == [made]
     assert table.current(NOW + 5 * HOUR) == table.current(NOW - 1) == []
     later = doing(table.make(wanted("a:2", 5, 6, "bob", hold=True), BOB))
-    assert table.upcoming() == {place("a:2"): (later,)}
+    assert table.around(place("a:2"), NOW, NOW + 9 * HOUR) == (made, later, None)
+    assert table.around(place("a:10"), NOW, NOW + 9 * HOUR) == (made, None, None)
     assert table.next_change(NOW) == later.start
     clock.now = later.start
-    assert (table.current(), table.upcoming(), table.next_change(clock.now)) == ([later], {}, later.end)
+    assert (table.current(), table.next_change(clock.now)) == ([later], later.end)
+    assert table.around(place("a:2"), clock.now, clock.now + 9 * HOUR) == (later, None, None)
+    assert table.around(place("a:2"), later.end, later.end + 9 * HOUR) == (None, None, None)
 
 
 def test_who_comes_next_and_who_is_the_next_other_one(table, doing):
     first = doing(table.make(wanted("a:0", 1, 2), ANN))
     doing(table.make(wanted("a:0", 3, 4), ANN))
-    assert table.upcoming() == {place("a:0"): (first,)}
+    where = place("a:0")
+    assert table.around(where, NOW, NOW + 9 * HOUR) == (None, first, None)
     other = doing(table.make(wanted("a:0", 5, 6, "bob"), BOB))
-    assert table.upcoming() == {place("a:0"): (first, other)}
-    assert table.upcoming(within=4 * HOUR) == {place("a:0"): (first,)}
+    assert table.around(where, NOW, NOW + 9 * HOUR) == (None, first, other)
+    assert table.around(where, NOW, NOW + 4 * HOUR) == (None, first, None)
+
+
+def test_where_something_changes(table, doing):
+    made = doing(table.make(wanted("a:0 b:1", 1, 2), ANN))
+    assert table.touched() == set(places("a:0 b:1"))
+    assert table.touched() == set()
+    doing(table.change(made.id, Changes(places=places("a:0 c:2")), ANN))
+    assert table.touched() == set(places("a:0 b:1 c:2"))
+    both = set(places("a:0 c:2"))
+    assert table.turning(NOW, made.start - 1) == set()
+    assert table.turning(NOW, made.start) == table.turning(made.start, NOW) == both
+    assert table.turning(made.start, made.end) == both
+    assert table.turning(made.end, made.end + HOUR) == set()
 
 
 def test_a_start_of_a_moment_ago_is_now(table, doing):
@@ -335,9 +352,9 @@ def test_cheap_with_many():
     whole, everything = took(lambda: sorted(shelf.all(), key=lambda one: (one.start, one.id)))
     assert len(everything) == 10_000
     assert isinstance(everything[0], Reservation)
-    shelf.current(NOW)
-    often, current = took(lambda: [shelf.current(NOW + second) for second in range(100)][-1])
-    assert current == [one for one in everything if one.start <= NOW + 99 < one.last]
+    often, turned = took(lambda: [shelf.turning(NOW + second, NOW + second + 1) for second in range(100)])
+    soon = [one for one in everything if NOW < one.start <= NOW + 1 or NOW < one.last <= NOW + 1]
+    assert turned[0] == {place for one in soon for place in one.places}
     # A hundred times a second is less work than once to look at all of them in their order.
     assert often < whole
     on_node, found = took(lambda: shelf.on_nodes(["n3"], NOW, NOW + DAY))

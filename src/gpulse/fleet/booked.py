@@ -58,21 +58,21 @@ class Bookings(NamedTuple):
         parts: dict[Spot, set[Spot]] = {}
         for spot in (*now, *later):
             if "." in spot[1]:
-                parts.setdefault(_card(spot), set()).add(spot)
+                parts.setdefault(card_of(spot), set()).add(spot)
         return cls(now, later, after, nodes, people, {card: frozenset(some) for card, some in parts.items()})
 
     def at(self, spot: Spot) -> Booked | None:
         """The reservation of now; who has reserved a card has all its MIG instances."""
-        return self.now.get(spot) or self.now.get(_card(spot))
+        return self.now.get(spot) or self.now.get(card_of(spot))
 
     def next_at(self, spot: Spot) -> Booked | None:
-        found = [one for one in (self.later.get(spot), self.later.get(_card(spot))) if one is not None]
+        found = [one for one in (self.later.get(spot), self.later.get(card_of(spot))) if one is not None]
         return min(found, key=_start, default=None)
 
     def kept(self, spot: Spot, me: str | None, until: float) -> bool:
         """Whether somebody else than `me` has it now, or will before `until`; what is held was found by somebody."""
         # An instance of a card that is whole again is booked still.
-        shared = {spot, _card(spot), *self.parts.get(spot, ())}
+        shared = {spot, card_of(spot), *self.parts.get(spot, ())}
         running = (self.now.get(where) for where in shared)
         # A second program of the same person must not find what the first is about to start on.
         if any(one is not None and (one.hold or one.person != me) for one in running):
@@ -90,7 +90,8 @@ NOTHING_BOOKED = Bookings()
 NOBODY_AFTER: Mapping[Spot, Booked] = {}
 
 
-def _card(spot: Spot) -> Spot:
+def card_of(spot: Spot) -> Spot:
+    """The card itself, of one of its MIG instances."""
     return spot[0], spot[1].partition(".")[0]
 
 

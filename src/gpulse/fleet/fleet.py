@@ -146,9 +146,13 @@ class Fleet:
         self, now: Mapping[Spot, Booked], later: Mapping[Spot, Booked], after: Mapping[Spot, Booked] = NOBODY_AFTER
     ) -> None:
         """What is reserved now, by its place; of each place the next, and the first after it of another person."""
-        before, self.bookings = self.bookings, Bookings.of(now, later, after)
+        self.rebook(Bookings.of(now, later, after))
+
+    def rebook(self, bookings: Bookings) -> None:
+        """All that is reserved is as it is here."""
+        before, self.bookings = self.bookings, bookings
         # Most are as they were.
-        for name in {name for name, _ in before.now.keys() ^ now.keys()}:
+        for name in {name for name, _ in before.now.keys() ^ bookings.now.keys()}:
             node = self._nodes.get(name)
             if node is not None:
                 taking.mark_reserved(self, node)

@@ -6,17 +6,15 @@ from itertools import islice
 
 from gpulse.config.reservations import Reservations as Settings
 from gpulse.errors import StoreError
-from gpulse.fleet.booked import Booked, Spot
 from gpulse.fleet.fleet import Fleet
 from gpulse.reservations import reality
 from gpulse.reservations.model import Reservation
 from gpulse.reservations.reality import Finding, Memory
+from gpulse.reservations.spots import Spots
 from gpulse.reservations.table import Reservations, Witness, unseen
 from gpulse.reservations.uses import Uses
 from gpulse.reservations.zones import own_zone_or_utc, zone_of
 
-# What begins later than anybody may ask for free GPUs is not booked in the fleet yet.
-_AHEAD_SECONDS = 366 * 86400.0
 # What depends on the time alone may be seen so many looks later; so many are looked at once at least.
 _ROUND, _LEAST_OF_ROUND = 60, 20
 
@@ -31,11 +29,12 @@ class Desk:
         # What is to be said of it, where the machine's zone has no name.
         self.zone, self.trouble = own_zone_or_utc() if settings.zone is None else (zone_of(settings.zone), "")
         self._fleet = fleet
+        self._spots = Spots(table)
         self._uses = Uses(fleet)
         self._memory = Memory(began=clock())
         # Those that something may be found about, by id and by node, and what was found about each.
         self._nearby: dict[str, Reservation] = {}
-        self._on_nodes: dict[str, list[Reservation]] = {}
+        self._on_nodes: dict[str, dict[str, Reservation]] = {}
         self._found: dict[str, list[Finding]] = {}
         self._turn = 0
         self._looked = clock()
@@ -50,14 +49,15 @@ class Desk:
     def look(self) -> None:
         before, now = self._looked, self.clock()
         self._looked = now
-        changed = self.table.revision != self._revision or now >= self._next_change
+        # A clock that was set back has things begin again.
+        changed = self.table.revision != self._revision or now >= self._next_change or now < before
         due: set[str] = set(self._round())
         if changed:
             self._book(now)
         if changed or now >= self._next_gathering:
             due |= self._gather(before, now)
         for node in self._uses.look(now):
-            due.update(one.id for one in self._on_nodes.get(node, ()))
+            due.update(self._on_nodes.get(node, ()))
         if self._compare(due, now) or changed:
             self._fleet.reservations += 1
 
@@ -82,16 +82,8 @@ class Desk:
         return [one for one in released if one is not None]
 
     def _book(self, now: float) -> None:
-        table = self.table
-        self._revision, self._next_change = table.revision, table.next_change(now)
-        current: dict[Spot, Booked] = {}
-        for one in table.current(now):
-            current.update(dict.fromkeys(one.places, _booked(one)))
-        upcoming = table.upcoming(now, _AHEAD_SECONDS)
-        booked = {one.id: _booked(one) for some in upcoming.values() for one in some}
-        later: dict[Spot, Booked] = {place: booked[some[0].id] for place, some in upcoming.items()}
-        after: dict[Spot, Booked] = {place: booked[some[1].id] for place, some in upcoming.items() if len(some) > 1}
-        self._fleet.book(current, later, after)
+        self._revision, self._next_change = self.table.revision, self.table.next_change(now)
+        self._fleet.rebook(self._spots.bookings(now))
 
     def _gather(self, since: float, now: float) -> set[str]:
         """Those that something may be found about; told are the ids of those that it may be another for."""
@@ -102,17 +94,30 @@ class Desk:
         before, self._nearby = self._nearby, nearby
         moved = {one for one in before.keys() | nearby.keys() if before.get(one) is not nearby.get(one)}
         moved |= {one.id for one in nearby.values() if since < one.start <= now or since < one.last <= now}
-        if before.keys() != nearby.keys() or moved:
-            self._on_nodes = {}
-            for one in nearby.values():
-                for node in {place.node for place in one.places}:
-                    self._on_nodes.setdefault(node, []).append(one)
-            self._uses.want({place for one in nearby.values() for place in one.places})
+        nodes = {
+            place.node for known in (before, nearby) for one in moved if one in known for place in known[one].places
+        }
+        for one in moved:
+            self._shift(one, before.get(one), nearby.get(one))
+        for node in nodes:
+            there = self._on_nodes.get(node, {}).values()
+            self._uses.want(node, {place for one in there for place in one.places if place.node == node})
+        if moved:
             used = self._memory.used
             self._memory = Memory(self._memory.began, {one: used[one] for one in nearby if one in used})
         # Their neighbours too: who has a GPU now makes a difference to who is next.
-        nodes = {place.node for one in moved if one in nearby for place in nearby[one].places}
-        return moved | {one.id for node in nodes for one in self._on_nodes[node]}
+        return moved | {one for node in nodes for one in self._on_nodes.get(node, ())}
+
+    def _shift(self, identity: str, before: Reservation | None, after: Reservation | None) -> None:
+        """From the nodes where it was to those where it is."""
+        if before is not None:
+            for node in {place.node for place in before.places}:
+                self._on_nodes[node].pop(identity)
+                if not self._on_nodes[node]:
+                    del self._on_nodes[node]
+        if after is not None:
+            for node in {place.node for place in after.places}:
+                self._on_nodes.setdefault(node, {})[identity] = after
 
     def _round(self) -> Iterable[str]:
         """Some of them each time, all in turn: whether somebody came depends on the time as well."""
@@ -125,7 +130,7 @@ class Desk:
         """Whether something else is found about these than before."""
         due = [self._nearby[one] for one in wanted if one in self._nearby]
         nodes = {place.node for one in due for place in one.places}
-        beside = {one.id: one for node in nodes for one in self._on_nodes.get(node, ())}
+        beside = {one.id: one for node in nodes for one in self._on_nodes.get(node, {}).values()}
         found, memory = reality.findings(list(beside.values()), now, self._uses.by_place, self._memory, self.settings)
         self._memory = Memory(memory.began, {**self._memory.used, **memory.used})
         by_id: dict[str, list[Finding]] = {}
@@ -139,7 +144,3 @@ class Desk:
             if told:
                 self._found[identity] = told
         return changed
-
-
-def _booked(one: Reservation) -> Booked:
-    return Booked(one.id, one.person, one.start, one.last, one.comment, one.hold)

@@ -4,11 +4,20 @@ import math
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterable
 from itertools import islice
+from typing import NamedTuple
 
 from gpulse.reservations.model import Place, Reservation
 
 # A moment and an id: reservations by their start or by their last moment.
 _Mark = tuple[float, str]
+
+
+class Around(NamedTuple):
+    """What a place has: now, next, and the first after that which is another person's."""
+
+    running: Reservation | None
+    coming: Reservation | None
+    other: Reservation | None
 
 
 class Shelf:
@@ -21,9 +30,8 @@ class Shelf:
         self._places: dict[Place, list[_Mark]] = {}
         self._starts: list[_Mark] = []
         self._lasts: list[_Mark] = []
-        # Those now, and from when until before when they are those.
-        self._now: list[Reservation] = []
-        self._since = self._until = 0.0
+        # Where something has changed since this was asked for last.
+        self._touched: set[Place] = set()
 
     def __len__(self) -> int:
         return len(self._known)
@@ -39,7 +47,7 @@ class Shelf:
                 return False
             self._drop(known)
         self._known[reservation.id] = reservation
-        self._since = self._until = 0.0
+        self._touched.update(reservation.places)
         if reservation.holds:
             insort(self._starts, (reservation.start, reservation.id))
             insort(self._lasts, (reservation.last, reservation.id))
@@ -56,13 +64,7 @@ class Shelf:
 
     def current(self, now: float) -> list[Reservation]:
         """Those that hold GPUs now, the first to start first."""
-        if not self._since <= now < self._until:
-            self._now = self.between(now, math.nextafter(now, math.inf))
-            begun = bisect_right(self._starts, now, key=_moment)
-            ended = bisect_right(self._lasts, now, key=_moment)
-            changed = [marks[at - 1][0] for marks, at in ((self._starts, begun), (self._lasts, ended)) if at]
-            self._since, self._until = max(changed, default=float("-inf")), self.next_change(now)
-        return list(self._now)
+        return self.between(now, math.nextafter(now, math.inf))
 
     def next_change(self, now: float) -> float:
         """When the next one starts or ends after now."""
@@ -93,16 +95,28 @@ class Shelf:
         found = {one.id: one for node in nodes for one in self._nodes.get(node, {}).values()}
         return in_turn(one for one in found.values() if one.start < end and one.last > start and one.holds)
 
-    def next_of_each(self, now: float, until: float) -> dict[Place, tuple[Reservation, ...]]:
-        """By place, the next one that starts after now, and the first after it that is another person's."""
-        found: dict[Place, tuple[Reservation, ...]] = {}
-        for place, marks in self._places.items():
-            at = bisect_right(marks, now, key=_moment)
-            coming = (self._known[identity] for start, identity in islice(marks, at, None) if start < until)
-            first = next(coming, None)
-            if first is not None:
-                other = next((one for one in coming if one.person != first.person), None)
-                found[place] = (first,) if other is None else (first, other)
+    def around(self, place: Place, now: float, until: float) -> Around:
+        marks = self._places.get(place, ())
+        at = bisect_right(marks, now, key=_moment)
+        # Of one place at most one is not over.
+        begun = self._known[marks[at - 1][1]] if at else None
+        coming = (self._known[identity] for start, identity in islice(marks, at, None) if start < until)
+        first = next(coming, None)
+        other = None if first is None else next((one for one in coming if one.person != first.person), None)
+        return Around(begun if begun is not None and begun.last > now else None, first, other)
+
+    def touched(self) -> set[Place]:
+        """Where a reservation came, changed or went since this was asked for last."""
+        touched, self._touched = self._touched, set()
+        return touched
+
+    def turning(self, one: float, other: float) -> set[Place]:
+        """Where a reservation begins or ends between two moments, whichever is the later."""
+        found: set[Place] = set()
+        for marks in (self._starts, self._lasts):
+            first, last = (bisect_right(marks, moment, key=_moment) for moment in sorted((one, other)))
+            for _, identity in marks[first:last]:
+                found.update(self._known[identity].places)
         return found
 
     def all(self) -> list[Reservation]:
@@ -110,7 +124,7 @@ class Shelf:
 
     def _drop(self, reservation: Reservation) -> None:
         del self._known[reservation.id]
-        self._since = self._until = 0.0
+        self._touched.update(reservation.places)
         if reservation.holds:
             del self._starts[bisect_left(self._starts, (reservation.start, reservation.id))]
             del self._lasts[bisect_left(self._lasts, (reservation.last, reservation.id))]

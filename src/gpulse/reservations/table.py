@@ -12,7 +12,7 @@ from gpulse.reservations import writing
 from gpulse.reservations.alternatives import alternatives
 from gpulse.reservations.model import Change, Changes, Place, Reservation, Wanted
 from gpulse.reservations.rules import By, overlapping
-from gpulse.reservations.shelf import Shelf
+from gpulse.reservations.shelf import Around, Shelf
 from gpulse.reservations.writing import Choose
 from gpulse.store import Records, hub
 from gpulse.store import reservations as table
@@ -25,7 +25,6 @@ Witness = Callable[[Connection, float, Sequence[Reservation]], None]
 # How long what is over stays in memory, and how often it is looked whether it has to go.
 MEMORY_SECONDS = 31 * 86400.0
 _TIDY_SECONDS = 3600.0
-_WEEK_SECONDS = 7 * 86400.0
 _NO_KINDS: Mapping[Place, str] = {}
 
 
@@ -66,10 +65,17 @@ class Reservations:
         """The next moment after now at which others are current; infinite where there is none."""
         return self._shelf.next_change(now)
 
-    def upcoming(self, now: float | None = None, within: float = _WEEK_SECONDS) -> dict[Place, tuple[Reservation, ...]]:
-        """By place, the next one that begins later than now, and the first after it that is another person's."""
-        now = self._clock() if now is None else now
-        return self._shelf.next_of_each(now, now + within)
+    def around(self, place: Place, now: float, until: float) -> Around:
+        """What a place has now, and of what begins until before `until` the next, and the next of another person."""
+        return self._shelf.around(place, now, until)
+
+    def touched(self) -> set[Place]:
+        """Where a reservation came, changed or went since this was asked for last."""
+        return self._shelf.touched()
+
+    def turning(self, one: float, other: float) -> set[Place]:
+        """Where a reservation begins or ends between two moments, whichever is the later."""
+        return self._shelf.turning(one, other)
 
     def between(
         self,

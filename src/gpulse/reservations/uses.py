@@ -31,24 +31,27 @@ class Uses:
     def __init__(self, fleet: Fleet):
         self._fleet = fleet
         self._layout = -1
-        self._watched: list[_Watched] = []
+        self._watched: dict[str, _Watched] = {}
         self.by_place: dict[Place, Use] = {}
 
-    def want(self, places: Collection[Place]) -> None:
-        """Those to look at from now on."""
-        wanted: dict[str, list[Place]] = {}
-        for place in sorted(places):
-            wanted.setdefault(place.node, []).append(place)
-        self._watch(wanted)
-        self.by_place = {place: use for place, use in self.by_place.items() if place in places}
+    def want(self, name: str, places: Collection[Place]) -> None:
+        """Those of a node that are looked at from now on."""
+        known = self._watched.pop(name, None)
+        for place in set() if known is None else {*known.places} - {*places}:
+            self.by_place.pop(place, None)
+        if known is not None and {*known.places} == {*places}:
+            self._watched[name] = known
+        elif places:
+            self._watched[name] = _Watched(name, sorted(places), self._node(name))
 
     def look(self, now: float) -> list[str]:
         """The nodes where something is another way than it was."""
         fleet, changed = self._fleet, []
         if fleet.layout != self._layout:
-            self._watch({one.name: one.places for one in self._watched})
+            self._layout = fleet.layout
+            self._find_nodes()
         states = fleet.node_columns.state.tobytes()
-        for one in self._watched:
+        for one in self._watched.values():
             node = one.node
             code = state.DOWN_NODE if node is None else states[node.slot]
             # A node keeps these two until it sends others.
@@ -61,17 +64,15 @@ class Uses:
                 changed.append(one.name)
         return changed
 
-    def _watch(self, wanted: Mapping[str, Collection[Place]]) -> None:
-        """What is as it was need not be read again."""
-        fleet = self._fleet
-        self._layout = fleet.layout
-        before = {one.name: one for one in self._watched}
-        self._watched = []
-        for name, places in wanted.items():
-            node = fleet.known(name) if fleet.has(name) else None
-            known = before.get(name)
-            same = known is not None and known.node is node and known.places == places
-            self._watched.append(known if known is not None and same else _Watched(name, places, node))
+    def _find_nodes(self) -> None:
+        """A node that is as it was need not be read again."""
+        for name, known in self._watched.items():
+            node = self._node(name)
+            if known.node is not node:
+                self._watched[name] = _Watched(name, known.places, node)
+
+    def _node(self, name: str) -> Node | None:
+        return self._fleet.known(name) if self._fleet.has(name) else None
 
     def _take(self, node: Node | None, places: Collection[Place], now: float) -> bool:
         changed = False
