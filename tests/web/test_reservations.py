@@ -1,5 +1,6 @@
 """What people do with reservations in the page: by mouse, keyboard and finger, with others in the way."""
 
+import getpass
 import re
 import time
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.web import reserving
+from tests.web.accounts_site import enter
 from tests.web.browsing import Seen, visit
 from tests.web.reserving import (
     DAY,
@@ -207,6 +209,17 @@ def test_what_cannot_be_read_says_so_beside_its_field(ann: Seen):
     page.get_by_role("button", name="Reserve", exact=True).click()
     expect(page.get_by_label("Until, or for how long")).to_have_value("when it is done")
     assert reserving.all_of(page) == []
+
+
+def test_an_admin_who_misspells_somebody_is_told(browser: Browser, site: ReservingSite):
+    with visit(browser, site.url) as seen:
+        page = enter(seen, site.link(getpass.getuser()), "#/reservations")
+        page.get_by_label("For", exact=True).fill("anne")
+        notice = page.get_by_text("Nobody is known here as 'anne'")
+        expect(notice).to_be_visible()
+        page.get_by_label("For", exact=True).fill("Ann")
+        expect(notice).to_have_count(0)
+        assert seen.complaints == []
 
 
 def test_what_is_booked_next_is_on_the_fleet_page(ann: Seen):

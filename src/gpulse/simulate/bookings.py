@@ -82,7 +82,9 @@ def _at_odds(used: list[list[Held]], free: Sequence[Place], now: float, random: 
     if used:
         blocked = used.pop()
         person = _another(blocked[0].login, random)
-        made.append(_plan(person, [blocked[0].place], now + 0.6 * _HOUR, now + 9 * _HOUR, random))
+        plan = _plan(person, [blocked[0].place], now + 0.6 * _HOUR, now + 9 * _HOUR, random)
+        # Before all others that are to come: they find it taken.
+        made.append(plan._replace(made_at=now - 150))
     old = next((group for group in used if group[0].since < now - 2 * _HOUR), None)
     if old is not None:
         used.remove(old)
