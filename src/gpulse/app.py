@@ -24,6 +24,7 @@ from gpulse.auth.tokens import Tokens
 from gpulse.auth.upgrades import Upgrades
 from gpulse.config import Config, DropFolderTable, database_url
 from gpulse.discovery import Source, watch
+from gpulse.errors import StoreError
 from gpulse.fleet.fleet import Fleet, FleetSettings
 from gpulse.hub_side import Asked, asking, ssh_settings
 from gpulse.membership import Membership
@@ -182,7 +183,10 @@ class Hub:
         """As others make them, as they begin and end, and as people come or do not."""
         if scene is not None:
             await asyncio.sleep(_FIRST_LINES_SECONDS)
-            await bookings.make_up(self.config.hub.data, self.fleet, self._operator.name, time.time())
+            try:
+                await bookings.make_up(self.config.hub.data, self.fleet, self._operator.name, time.time())
+            except StoreError as error:
+                self._say(f"no reservations were made up: {error}")
         told, witness = "", noted(THE_HUB, "release")
         while True:
             trouble = await desk.follow(witness)
