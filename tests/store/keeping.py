@@ -8,6 +8,7 @@ from sqlalchemy import func, select
 from gpulse.auth.directory import Directory
 from gpulse.auth.passwords import Passwords
 from gpulse.auth.tokens import Tokens
+from gpulse.store import Records
 from gpulse.store import feeds as feed_table
 from gpulse.store import reservations as reservation_table
 from gpulse.store.tables import METADATA
@@ -71,6 +72,12 @@ def everything(records):
         return {table.name: sorted(map(tuple, connection.execute(select(table))), key=repr) for table in tables}
 
     return records.read(read).result()
+
+
+def found(folder, url=None):
+    """As `everything`, of a database that nobody has open."""
+    with Records(folder, url) as records:
+        return everything(records)
 
 
 def entries(records):

@@ -18,22 +18,7 @@ from gpulse.store import Records, audit, backup, migrations
 from gpulse.store.backup import back_up
 from gpulse.store.backup_file import BackupFile
 from gpulse.store.restoring import restore
-from tests.store.keeping import entries, everything, fill, writer
-
-
-@pytest.fixture
-def written(tmp_path_factory):
-    """A backup with something in every table, and what that is; from a file."""
-    folder = tmp_path_factory.mktemp("written")
-    with Records(folder) as records:
-        fill(records)
-        back_up(records, folder / "all.gpulse")
-        return folder / "all.gpulse", everything(records)
-
-
-def found(folder, url=None):
-    with Records(folder, url) as records:
-        return everything(records)
+from tests.store.keeping import entries, everything, fill, found, writer
 
 
 @pytest.mark.parametrize("into", ["sqlite", "postgresql"])

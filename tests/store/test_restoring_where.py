@@ -11,25 +11,10 @@ from typer.testing import CliRunner
 from gpulse.cli.commands import app
 from gpulse.errors import StoreError
 from gpulse.store import Records
-from gpulse.store.backup import back_up
 from gpulse.store.postgres import shown
 from gpulse.store.restoring import restore
 from tests.hub.running import RunningHub
-from tests.store.keeping import everything, fill
-
-
-@pytest.fixture
-def written(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("written")
-    with Records(folder) as records:
-        fill(records)
-        back_up(records, folder / "all.gpulse")
-        return folder / "all.gpulse", everything(records)
-
-
-def found(folder, url=None):
-    with Records(folder, url) as records:
-        return everything(records)
+from tests.store.keeping import everything, fill, found
 
 
 @pytest.mark.parametrize("replace", [False, True])

@@ -4,12 +4,15 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from scripts import web
 from tests.hub.running import RunningHub
 from tests.system.agents import Site
+from tests.web import reserving
 from tests.web.awkward import awkward_site
+from tests.web.browsing import visit
+from tests.web.reserving import ReservingSite, come_in
 
 
 @pytest.fixture(scope="session")
@@ -42,3 +45,18 @@ def demo() -> Iterator[RunningHub]:
 def awkward(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with awkward_site(tmp_path_factory.mktemp("awkward")) as site:
         yield site
+
+
+@pytest.fixture(scope="module")
+def reserving_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReservingSite]:
+    with ReservingSite(tmp_path_factory.mktemp("site")) as found:
+        yield found
+
+
+@pytest.fixture
+def bob(browser: Browser, reserving_site: ReservingSite) -> Iterator[Page]:
+    """Signed in, and elsewhere in the page; what he has reserved goes with the test."""
+    with visit(browser, reserving_site.url) as seen:
+        page = come_in(seen, "bob", "#/people")
+        yield page
+        reserving.clear(page)

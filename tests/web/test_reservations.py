@@ -34,28 +34,14 @@ _SMALL = """[...document.querySelectorAll(":is(main, dialog) :is(button, a.butto
     .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 40).map((one) => one.outerHTML)"""
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReservingSite]:
-    with ReservingSite(tmp_path_factory.mktemp("site")) as found:
-        yield found
-
-
 @pytest.fixture
-def ann(browser: Browser, site: ReservingSite) -> Iterator[Seen]:
+def ann(browser: Browser, reserving_site: ReservingSite) -> Iterator[Seen]:
     """Signed in and on the page; what she has reserved goes with the test."""
-    with visit(browser, site.url, bypass_csp=True) as seen:
+    with visit(browser, reserving_site.url, bypass_csp=True) as seen:
         page = come_in(seen, "ann")
         expect(page.get_by_role("grid").get_by_role("row").nth(4)).to_be_visible()
         yield seen
         assert reserving.complaints(seen) == []
-        reserving.clear(page)
-
-
-@pytest.fixture
-def bob(browser: Browser, site: ReservingSite) -> Iterator[Page]:
-    with visit(browser, site.url) as seen:
-        page = come_in(seen, "bob", "#/people")
-        yield page
         reserving.clear(page)
 
 
@@ -117,14 +103,14 @@ def test_somebody_is_in_the_way(ann: Seen, bob: Page):
     assert own["start"] == tomorrow(12)
 
 
-def test_pulling_its_end_extends_it(ann: Seen, site: ReservingSite):
+def test_pulling_its_end_extends_it(ann: Seen, reserving_site: ReservingSite):
     page = ann.page
     reserve(page, "gpu2:2", start=tomorrow(6), end=tomorrow(12))
     block = page.locator(f"{LIVE}.mine")
     expect(block).to_be_visible()
     row = y_of(row_of(page, "gpu2", 2))
     drag(page, (x_of(page, tomorrow(12)) - 3, row), (x_of(page, tomorrow(18)), row))
-    site.hub.until(lambda: [one["end"] for one in reserving.all_of(page)] == [tomorrow(18)])
+    reserving_site.hub.until(lambda: [one["end"] for one in reserving.all_of(page)] == [tomorrow(18)])
 
 
 def test_an_end_that_is_pulled_into_another_is_refused_in_words(ann: Seen, bob: Page):
@@ -211,9 +197,9 @@ def test_what_cannot_be_read_says_so_beside_its_field(ann: Seen):
     assert reserving.all_of(page) == []
 
 
-def test_an_admin_who_misspells_somebody_is_told(browser: Browser, site: ReservingSite):
-    with visit(browser, site.url) as seen:
-        page = enter(seen, site.link(getpass.getuser()), "#/reservations")
+def test_an_admin_who_misspells_somebody_is_told(browser: Browser, reserving_site: ReservingSite):
+    with visit(browser, reserving_site.url) as seen:
+        page = enter(seen, reserving_site.link(getpass.getuser()), "#/reservations")
         page.get_by_label("For", exact=True).fill("anne")
         notice = page.get_by_text("Nobody is known here as 'anne'")
         expect(notice).to_be_visible()
@@ -319,10 +305,10 @@ def test_a_comment_is_text(ann: Seen, bob: Page):
 
 @pytest.mark.parametrize("who", [None, "vic"])
 def test_who_may_not_reserve_sees_all_and_is_not_led_astray(
-    browser: Browser, bob: Page, site: ReservingSite, who: str | None
+    browser: Browser, bob: Page, reserving_site: ReservingSite, who: str | None
 ):
     reserve(bob, "gpu2:0", start=tomorrow(1), end=tomorrow(23))
-    with visit(browser, site.url) as seen:
+    with visit(browser, reserving_site.url) as seen:
         page = seen.go("#/reservations") if who is None else come_in(seen, who)
         block = page.locator(LIVE)
         expect(block).to_have_count(1)
@@ -348,9 +334,9 @@ def test_who_may_not_reserve_sees_all_and_is_not_led_astray(
         assert reserving.complaints(seen) == []
 
 
-def test_on_a_phone(browser: Browser, bob: Page, site: ReservingSite):
+def test_on_a_phone(browser: Browser, bob: Page, reserving_site: ReservingSite):
     reserve(bob, "gpu2:0", start=tomorrow(1), end=tomorrow(23), comment="a rather long comment " * 5)
-    with visit(browser, site.url, 360, has_touch=True, is_mobile=True, bypass_csp=True) as seen:
+    with visit(browser, reserving_site.url, 360, has_touch=True, is_mobile=True, bypass_csp=True) as seen:
         page = come_in(seen, "ann")
         agenda = page.get_by_role("region", name="List of reservations")
         expect(agenda).to_contain_text("gpu2: 0")

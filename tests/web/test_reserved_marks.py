@@ -29,26 +29,12 @@ _COLOURS = """(plot) => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReservingSite]:
-    with ReservingSite(tmp_path_factory.mktemp("site")) as found:
-        yield found
-
-
 @pytest.fixture
-def ann(browser: Browser, site: ReservingSite) -> Iterator[Seen]:
-    with visit(browser, site.url, bypass_csp=True) as seen:
+def ann(browser: Browser, reserving_site: ReservingSite) -> Iterator[Seen]:
+    with visit(browser, reserving_site.url, bypass_csp=True) as seen:
         page = come_in(seen, "ann", "#/people")
         yield seen
         assert reserving.complaints(seen) == []
-        reserving.clear(page)
-
-
-@pytest.fixture
-def bob(browser: Browser, site: ReservingSite) -> Iterator[Page]:
-    with visit(browser, site.url) as seen:
-        page = come_in(seen, "bob", "#/people")
-        yield page
         reserving.clear(page)
 
 
@@ -216,9 +202,9 @@ def test_a_squatter_is_marked_wherever_the_gpu_is(ann: Seen, bob: Page):
     expect(mark(page.get_by_role("region", name="GPUs"))).to_have_count(0)
 
 
-def test_marks_have_room_on_a_phone(browser: Browser, bob: Page, site: ReservingSite):
+def test_marks_have_room_on_a_phone(browser: Browser, bob: Page, reserving_site: ReservingSite):
     reserve(bob, "gpu1:0", start=time.time(), end=time.time() + HOUR)
-    with visit(browser, site.url, 360, has_touch=True, is_mobile=True, bypass_csp=True) as seen:
+    with visit(browser, reserving_site.url, 360, has_touch=True, is_mobile=True, bypass_csp=True) as seen:
         for path in ("#/?view=table", "#/?view=table&rows=nodes", "#/?view=cards", "#/nodes/gpu1", "#/gpus/GPU-0"):
             page = seen.go(path)
             if "view" in path:
@@ -257,8 +243,8 @@ def test_who_has_reserved_is_a_filter(ann: Seen, bob: Page):
         expect(matching).to_have_text(re.compile(rf"^{count} of 10 GPUs match"))
 
 
-def test_who_is_not_known_is_told_what_to_do(browser: Browser, site: ReservingSite):
-    with visit(browser, site.url) as seen:
+def test_who_is_not_known_is_told_what_to_do(browser: Browser, reserving_site: ReservingSite):
+    with visit(browser, reserving_site.url) as seen:
         page = seen.go("#/?q=reserved:me")
         expect(page.get_by_text('"reserved:me" needs to know who you are')).to_be_visible()
         page = seen.go("#/")

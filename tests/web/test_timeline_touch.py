@@ -46,12 +46,6 @@ class Finger:
         self._devtools.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReservingSite]:
-    with ReservingSite(tmp_path_factory.mktemp("site")) as found:
-        yield found
-
-
 def there(page: Page) -> None:
     expect(page.get_by_role("grid").get_by_role("row").filter(has_text="gpu3")).to_be_attached()
     page.get_by_role("grid").scroll_into_view_if_needed()
@@ -64,8 +58,8 @@ def rest_longer(page: Page) -> None:
 
 
 @pytest.fixture
-def ann(browser: Browser, site: ReservingSite) -> Iterator[Seen]:
-    with visit(browser, site.url, TABLET, has_touch=True) as seen:
+def ann(browser: Browser, reserving_site: ReservingSite) -> Iterator[Seen]:
+    with visit(browser, reserving_site.url, TABLET, has_touch=True) as seen:
         page = come_in(seen, "ann")
         there(page)
         yield seen
@@ -121,7 +115,7 @@ def test_a_finger_that_moves_up_scrolls_and_marks_nothing(ann: Seen):
     expect(page.locator(".range")).to_have_text(shown)
 
 
-def test_a_rest_on_its_edge_extends_it_and_a_tap_opens_it(ann: Seen, site: ReservingSite):
+def test_a_rest_on_its_edge_extends_it_and_a_tap_opens_it(ann: Seen, reserving_site: ReservingSite):
     page, finger = ann.page, Finger(ann.page)
     reserve(page, "gpu3:1", start=tomorrow(0), end=tomorrow(0) + DAY)
     block = page.locator(".block.mine:not(.past)")
@@ -131,7 +125,7 @@ def test_a_rest_on_its_edge_extends_it_and_a_tap_opens_it(ann: Seen, site: Reser
     page.wait_for_timeout(600)
     finger.move(x_of(page, tomorrow(0) + 2 * DAY) - 6, row)
     finger.up()
-    site.hub.until(lambda: [one["end"] for one in reserving.all_of(page)] == [tomorrow(0) + 2 * DAY])
+    reserving_site.hub.until(lambda: [one["end"] for one in reserving.all_of(page)] == [tomorrow(0) + 2 * DAY])
     expect(page.get_by_role("dialog")).to_have_count(0)
     # The panel above may have grown meanwhile.
     finger.down(x_of(page, tomorrow(6)), y_of(row_of(page, "gpu3", 1)))
