@@ -143,7 +143,8 @@ def test_bytes_that_are_no_text(hub: Running):
 @pytest.mark.parametrize("words", [["reserve", "0:2", "--for", "1h"], ["reservations", "--node", "0"]])
 def test_nodes_are_listed_by_a_command(hub: Running, words: list[str]):
     done = hub.run(*words)
-    assert (done.returncode, done.stderr) == (2, 'gpulse: there is no node "0"; `gpulse nodes` lists them\n')
+    told = 'gpulse: there is no node "0"; `gpulse nodes` and GET api/v1/nodes list them\n'
+    assert (done.returncode, done.stderr) == (2, told)
     near = hub.run(*(word.replace("0", "gpu", 1) if word.startswith("0") else word for word in words))
     assert (near.returncode, "; did you mean gpu" in near.stderr) == (2, True)
 

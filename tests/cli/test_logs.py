@@ -26,7 +26,7 @@ def test_the_log_of_a_node(hub):
 
 def test_an_unknown_node_and_those_like_it(hub):
     hub.refuse("/nodes/gpu1/log", 404, "unknown_node", 'there is no node "gpu1"', "did you mean gpu01 or gpu02?")
-    hub.refuse("/nodes/tape/log", 404, "unknown_node", 'there is no node "tape"', "GET api/v1/nodes lists all nodes")
+    hub.refuse("/nodes/tape/log", 404, "unknown_node", 'there is no node "tape"', "`gpulse nodes` lists them")
     done = gpulse("logs", "gpu1", hub=hub.url)
     assert (done.returncode, done.stderr) == (2, 'gpulse: there is no node "gpu1"; did you mean gpu01 or gpu02?\n')
     assert gpulse("logs", "tape", hub=hub.url).stderr == 'gpulse: there is no node "tape"; `gpulse nodes` lists them\n'

@@ -10,7 +10,7 @@ from gpulse.api.bodies import Incoming, decode
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
 from gpulse.api.me import BODY_ERRORS
-from gpulse.api.noted_reservations import noted, noted_as_ended
+from gpulse.api.noted_reservations import noted
 from gpulse.api.reservation_views import ReservationView, by_of
 from gpulse.api.reservations import RESERVATION, desk_of, views_for
 from gpulse.api.reserving import (
@@ -110,7 +110,7 @@ async def end_reservation(hub: Hub, query: object, path: Mapping[str, str], inco
     """Now; one that has not begun is cancelled."""
     del query
     desk = desk_of(hub)
-    witness = noted_as_ended(actor(incoming.who, incoming.address))
+    witness = noted(actor(incoming.who, incoming.address), "end")
     ended = await desk.table.end(path["reservation"], by_of(desk.settings, incoming.who), witness=witness)
     return views_for(hub, desk, incoming).reservation(ended)
 

@@ -10,23 +10,10 @@ from gpulse.reservations.table import Witness
 
 
 def noted(by: Actor, deed: str) -> Witness:
-    """An entry for each reservation; `deed` is what was done, such as "make"."""
+    """An entry for each reservation; `deed` is what was done, such as "make"; what never began was cancelled."""
 
     def witness(connection: Connection, at: float, written: Sequence[Reservation]) -> None:
         note_all(connection, at, [_entry(by, deed, one) for one in written])
-
-    return witness
-
-
-def noted_as_ended(by: Actor) -> Witness:
-    """Which of the two it was, the reservation itself says: one that had not begun was cancelled."""
-
-    def witness(connection: Connection, at: float, written: Sequence[Reservation]) -> None:
-        note_all(
-            connection,
-            at,
-            [_entry(by, "cancel" if one.ending == "cancelled" else "end", one) for one in written],
-        )
 
     return witness
 
@@ -44,4 +31,5 @@ def noted_as_imported(by: Actor, file: str) -> Witness:
 def _entry(by: Actor, deed: str, one: Reservation) -> Entry:
     gpus = [str(place) for place in one.places]
     told: dict[str, Detail] = {"person": one.person, "gpus": gpus, "start": one.start, "end": one.last}
+    deed = "cancel" if one.ending == "cancelled" else deed
     return Entry(by, f"reservation.{deed}", one.id, told)

@@ -30,6 +30,8 @@ from gpulse.reservations.zones import zone_of
 
 LONGEST_COMMENT = 2000
 MOST_GPUS = 10_000
+# Refusals in which it matters how a time was understood.
+_OF_TIMES = ("in_the_past", "ends_before_start", "too_far", "too_long")
 # So many are offered at most in place of what is taken.
 _MOST_OFFERED = 2000
 
@@ -90,10 +92,6 @@ class ChangedReservation(msgspec.Struct, kw_only=True, forbid_unknown_fields=Tru
     # Of the reservation as it was seen; it is refused where it has changed since.
     revision: int | None = None
     dry_run: bool = False
-
-
-# Refusals in which it matters how a time was understood.
-_OF_TIMES = ("in_the_past", "ends_before_start", "too_far", "too_long")
 
 
 class Times:

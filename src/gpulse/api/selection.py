@@ -76,7 +76,7 @@ async def matching(
 async def unknown_node(fleet: Fleet, name: str) -> RequestError:
     names = {one.casefold(): one for one in fleet.names()[:_MOST_COMPARED]}
     near = [names[one] for one in await _near(name[:200].casefold(), list(names))]
-    hint = f"did you mean {' or '.join(near)}?" if near else "GET api/v1/nodes lists all nodes"
+    hint = f"did you mean {' or '.join(near)}?" if near else "`gpulse nodes` and GET api/v1/nodes list them"
     return RequestError(404, "unknown_node", f'there is no node "{name[:200]}"', hint)
 
 

@@ -24,8 +24,6 @@ from gpulse.errors import HubError, HubRefused, HubSilent
 
 _TIMEOUT_SECONDS = 15.0
 _PAGE_SIZE = 1000
-# What the API says of itself, for who has commands.
-_IN_COMMANDS = {"GET api/v1/nodes lists all nodes": "`gpulse nodes` lists them"}
 # Refusals that another key, or any, would help against.
 _SIGN_IN = ("sign_in", "key_malformed", "key_unknown", "key_expired", "key_revoked", "key_rests")
 
@@ -256,8 +254,7 @@ class Hub:
             here = ", or name the data folder of your hub with --data DIR" if is_loopback(self.url) else ""
             wanted = f"sign in with: gpulse login --hub {self.url}{here}"
             return HubRefused(problem.code, problem.message, wanted, status)
-        detail = _IN_COMMANDS.get(problem.detail, problem.detail)
-        refusal = HubRefused(problem.code, problem.message, detail, status)
+        refusal = HubRefused(problem.code, problem.message, problem.detail, status)
         refusal.conflicts, refusal.alternatives = problem.conflicts, problem.alternatives
         return refusal
 

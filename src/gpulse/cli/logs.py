@@ -10,7 +10,7 @@ import typer
 from gpulse.cli import figures, options
 from gpulse.cli.client import Hub, Page, quoted
 from gpulse.cli.tables import clean
-from gpulse.errors import HubError, HubRefused, HubSilent
+from gpulse.errors import HubSilent
 from gpulse.fleet.views import LogEntry
 
 _POLL_SECONDS = 1.0
@@ -27,12 +27,7 @@ def logs(
     """Show a node's log: the messages of its connection and its probe."""
     asked = Hub(hub, fingerprint, data)
     path = f"/nodes/{quoted(node)}/log"
-    try:
-        page = asked.pages(path, {})
-    except HubRefused as refusal:
-        if refusal.code != "unknown_node" or refusal.detail.startswith("did you mean"):
-            raise
-        raise HubError(f"{refusal.message}; `gpulse nodes` lists them") from None
+    page = asked.pages(path, {})
     entries = _entries(asked, page)
     if as_json and not follow:
         typer.echo(page.body)

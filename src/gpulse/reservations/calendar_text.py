@@ -5,6 +5,7 @@ import re
 from typing import NamedTuple
 
 from gpulse.errors import WhenError
+from gpulse.reservations.patterns import pattern
 from gpulse.reservations.spans import quoted
 from gpulse.reservations.wall_clock import MONTHS
 
@@ -27,28 +28,24 @@ class WrittenDate(NamedTuple):
     day: int
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.ASCII)
-
-
 _NTH = r"(?P<d>\d{1,2})(?:st|nd|rd|th)?"
 _UNAMBIGUOUS = (
     # A time may follow at once: 2026-12-01T18:00
-    _pattern(r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})(?=t\d|\W|$)"),
+    pattern(r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})(?=t\d|\W|$)"),
     # 20261201T180000, as calendars have it; without a time it may be any number.
-    _pattern(r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})(?=t\d)"),
-    _pattern(r"(?P<y>\d{4})/(?P<m>\d{1,2})/(?P<d>\d{1,2})(?!\w)"),
-    _pattern(r"(?P<d>\d{1,2})\. ?(?P<m>\d{1,2})\.(?: ?(?P<y>\d{4})|(?P<yy>\d{2}))?(?![\w:.])"),
-    _pattern(rf"{_NTH}\.?(?: of)?[ -]?(?P<month>{MONTH})\.?(?!\w)(?:(?:, ?| |-)(?P<y>\d{{4}})(?![\w:]))?"),
-    _pattern(rf"(?P<month>{MONTH})\.? ?{_NTH}(?![\w:.])(?:(?:, ?| )(?P<y>\d{{4}})(?![\w:]))?"),
+    pattern(r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})(?=t\d)"),
+    pattern(r"(?P<y>\d{4})/(?P<m>\d{1,2})/(?P<d>\d{1,2})(?!\w)"),
+    pattern(r"(?P<d>\d{1,2})\. ?(?P<m>\d{1,2})\.(?: ?(?P<y>\d{4})|(?P<yy>\d{2}))?(?![\w:.])"),
+    pattern(rf"{_NTH}\.?(?: of)?[ -]?(?P<month>{MONTH})\.?(?!\w)(?:(?:, ?| |-)(?P<y>\d{{4}})(?![\w:]))?"),
+    pattern(rf"(?P<month>{MONTH})\.? ?{_NTH}(?![\w:.])(?:(?:, ?| )(?P<y>\d{{4}})(?![\w:]))?"),
 )
-_SLASHED = _pattern(r"(?P<one>\d{1,2})/(?P<two>\d{1,2})(?:/(?P<y>\d{4}|\d{2}))?(?!\w)")
+_SLASHED = pattern(r"(?P<one>\d{1,2})/(?P<two>\d{1,2})(?:/(?P<y>\d{4}|\d{2}))?(?!\w)")
 
 
 def scan(text: str, at: int) -> tuple[WrittenDate, int] | None:
     """The date that stands at a place of tidy text, and where it ends."""
-    for pattern in _UNAMBIGUOUS:
-        if match := pattern.match(text, at):
+    for form in _UNAMBIGUOUS:
+        if match := form.match(text, at):
             return _checked(match), match.end()
     if match := _SLASHED.match(text, at):
         return _slashed(match), match.end()

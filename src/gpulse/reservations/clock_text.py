@@ -6,6 +6,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from gpulse.errors import WhenError
+from gpulse.reservations.patterns import WORD_END, pattern
 from gpulse.reservations.spans import quoted
 from gpulse.reservations.zones import MARKS, zone_called
 
@@ -20,27 +21,22 @@ class WrittenTime(NamedTuple):
     zone: Zone | None = None
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.ASCII)
-
-
-_WORD_END = r"(?!\w)"
 _HALF = r"(?P<half>[ap]m|[ap]\.m\.)"
-_CLOCK = _pattern(
+_CLOCK = pattern(
     rf"(?P<h>\d{{1,2}}):(?P<m>\d{{2}})(?::(?P<s>\d{{2}})(?:[.,](?P<f>\d{{1,6}}))?)?(?![\d:])"
-    rf"(?: ?{_HALF}{_WORD_END}| ?(?P<told>uhr|h){_WORD_END})?"
+    rf"(?: ?{_HALF}{WORD_END}| ?(?P<told>uhr|h){WORD_END})?"
 )
-_HOUR = _pattern(rf"(?P<h>\d{{1,2}}) ?{_HALF}{_WORD_END}")
-_UHR = _pattern(rf"(?P<h>\d{{1,2}})(?:\.(?P<m>\d{{2}}))? ?uhr{_WORD_END}")
+_HOUR = pattern(rf"(?P<h>\d{{1,2}}) ?{_HALF}{WORD_END}")
+_UHR = pattern(rf"(?P<h>\d{{1,2}})(?:\.(?P<m>\d{{2}}))? ?uhr{WORD_END}")
 # After a date and a "t" alone: 20261201t180000
-_COMPACT = _pattern(r"(?P<h>\d{2})(?P<m>\d{2})(?P<s>\d{2})?(?![\d:])")
-_NOON = _pattern(rf"(?:noon|midday){_WORD_END}")
-_DAY_END = _pattern(rf"(?:(?:the )?end of (?:the )?day|eod|midnight){_WORD_END}")
-_OFFSET = _pattern(
+_COMPACT = pattern(r"(?P<h>\d{2})(?P<m>\d{2})(?P<s>\d{2})?(?![\d:])")
+_NOON = pattern(rf"(?:noon|midday){WORD_END}")
+_DAY_END = pattern(rf"(?:(?:the )?end of (?:the )?day|eod|midnight){WORD_END}")
+_OFFSET = pattern(
     r"(?P<blank> ?)(?:(?:utc|gmt)(?=[+-]))?(?P<sign>[+-])(?P<h>\d{1,2})(?::?(?P<m>\d{2})(?::(?P<s>\d{2}))?)?(?![\w:])"
 )
-_MARK = _pattern(r" ?(?P<name>[a-z]{1,6})(?![\w/])")
-_NAME = _pattern(r" (?P<name>[a-z_]+(?:/[a-z0-9_+-]+)+)(?![\w/])")
+_MARK = pattern(r" ?(?P<name>[a-z]{1,6})(?![\w/])")
+_NAME = pattern(r" (?P<name>[a-z_]+(?:/[a-z0-9_+-]+)+)(?![\w/])")
 
 
 def scan(text: str, at: int, joined: bool = False) -> tuple[WrittenTime, int] | None:

@@ -19,8 +19,8 @@ _WEEK = timedelta(days=7)
 # Two leap years are never further apart.
 _YEARS_AHEAD = 9
 _DAYS_AHEAD = 3
-# When "tonight" begins; before noon a time is of the morning, and which one is meant is not clear.
 _OF_UTC = ("z", "utc", "gmt")
+# When "tonight" begins; before noon a time is of the morning, and which one is meant is not clear.
 _EVENING, _NOON = timedelta(hours=18), timedelta(hours=12)
 # A start is as good as now so long.
 _NOW_SECONDS = timedelta(seconds=60)

@@ -9,6 +9,7 @@ from gpulse.errors import WhenError
 from gpulse.reservations import calendar_text, clock_text, spans
 from gpulse.reservations.calendar_text import MONTH, WrittenDate, month_number, with_year
 from gpulse.reservations.clock_text import Zone
+from gpulse.reservations.patterns import WORD_END, pattern
 from gpulse.reservations.spans import quoted, tidy
 from gpulse.reservations.wall_clock import WEEKDAYS
 
@@ -73,32 +74,26 @@ class Written:
 _WEEKDAY = (
     "mon(?:day)?|tue(?:s(?:day)?)?|wed(?:s|nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?"
 )
-_WORD_END = r"(?!\w)"
 _UNITS: dict[str, Unit] = {"week": "week", "weekend": "weekend", "month": "month", "year": "year"}
 _UNITS |= {"w": "week", "m": "month", "y": "year"}
 _TODAY = {"today": 0, "tomorrow": 1, "yesterday": -1, "day after tomorrow": 2, "the day after tomorrow": 2}
 
-
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text, re.ASCII)
-
-
-_NOW = _pattern(rf"(?:right )?now{_WORD_END}")
-_DAYS = _pattern(rf"(?:{'|'.join(sorted(_TODAY, key=len, reverse=True))}){_WORD_END}")
-_TONIGHT = _pattern(rf"tonight{_WORD_END}")
-_ON_WEEKDAY = _pattern(
-    rf"(?:(?P<which>next|this|coming) )?(?P<name>{_WEEKDAY})\.?{_WORD_END}(?: (?P<week>next|this) week{_WORD_END})?"
+_NOW = pattern(rf"(?:right )?now{WORD_END}")
+_DAYS = pattern(rf"(?:{'|'.join(sorted(_TODAY, key=len, reverse=True))}){WORD_END}")
+_TONIGHT = pattern(rf"tonight{WORD_END}")
+_ON_WEEKDAY = pattern(
+    rf"(?:(?P<which>next|this|coming) )?(?P<name>{_WEEKDAY})\.?{WORD_END}(?: (?P<week>next|this) week{WORD_END})?"
 )
-_IN_PERIOD = _pattern(rf"(?:(?P<which>next|this|the|coming) )?(?P<unit>weekend|week|month|year){_WORD_END}")
-_IN_MONTH = _pattern(rf"(?P<month>{MONTH})\.?{_WORD_END}(?: (?P<year>\d{{4}})(?![\w:]))?")
-_EDGE = _pattern(r"(?:the )?(?P<edge>end|start|beginning) of (?:the )?(?=\w)")
-_SHORT_END = _pattern(rf"eo(?P<unit>[wmy]){_WORD_END}")
-_YEAR = _pattern(r"\d{4}$")
-_BEFORE = _pattern(r"in (?=\w)")
-_AFTER = _pattern(rf" (?P<word>from now|ago){_WORD_END}")
-_FROM_START = _pattern(r"(?:for |\+ ?)?(?=\w)")
+_IN_PERIOD = pattern(rf"(?:(?P<which>next|this|the|coming) )?(?P<unit>weekend|week|month|year){WORD_END}")
+_IN_MONTH = pattern(rf"(?P<month>{MONTH})\.?{WORD_END}(?: (?P<year>\d{{4}})(?![\w:]))?")
+_EDGE = pattern(r"(?:the )?(?P<edge>end|start|beginning) of (?:the )?(?=\w)")
+_SHORT_END = pattern(rf"eo(?P<unit>[wmy]){WORD_END}")
+_YEAR = pattern(r"\d{4}$")
+_BEFORE = pattern(r"in (?=\w)")
+_AFTER = pattern(rf" (?P<word>from now|ago){WORD_END}")
+_FROM_START = pattern(r"(?:for |\+ ?)?(?=\w)")
 # What may stand between the parts, and says nothing.
-_BETWEEN = _pattern(rf"(?: |, ?)*(?:(?:at|on|um){_WORD_END} ?|@ ?)?")
+_BETWEEN = pattern(rf"(?: |, ?)*(?:(?:at|on|um){WORD_END} ?|@ ?)?")
 
 
 def read(text: str) -> Written:
