@@ -5,11 +5,14 @@ import signal
 import sys
 
 from gpulse_probe import __version__
+from gpulse_probe.child import reap
 from gpulse_probe.ending import ending
 from gpulse_probe.options import UsageError, seconds
 from gpulse_probe.sampler import Sampler
 from gpulse_probe.system import System
 
+# How long a child that was killed is waited for before this process becomes the new agent.
+REAP_SECONDS = 2.0
 TOKEN_VARIABLE = "GPULSE_TOKEN"  # noqa: S105 - the name of a variable
 
 _GENERAL = """\
@@ -176,6 +179,8 @@ def _outlet(word):
 
 
 def _run(chosen):
+    # Of the agent that became this one: a child that a driver held longer than could be waited for.
+    reap(0.0)
     samplers = []
 
     def make_sampler(updates=True):
@@ -201,5 +206,6 @@ def _run(chosen):
         # What is ignored now would stay so.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
+        reap(REAP_SECONDS)
         os.execv(sys.executable, outcome)  # noqa: S606 - without a shell is what is wanted
     return outcome

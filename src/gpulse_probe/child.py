@@ -98,6 +98,25 @@ class Child:
             self._alive = False
 
 
+def reap(seconds):
+    """Wait at most so long until all children of this process have ended; whether they have.
+
+    A process that becomes another program keeps its children, and the program knows nothing of them: one that has not
+    been waited for stays in the process table as long as the program runs.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            pid = os.waitpid(-1, os.WNOHANG)[0]
+        except ChildProcessError:
+            return True
+        if pid:
+            continue
+        if time.monotonic() >= end:
+            return False
+        time.sleep(0.005)
+
+
 _frozen = []
 
 

@@ -78,3 +78,12 @@ def messages(snapshot: Snapshot) -> list[str]:
 def children(pid: int) -> list[int]:
     """The live children of a process."""
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
+
+
+def only_child(pid: int, seconds: float = 20.0) -> int:
+    """The one child of a process; others, which do one thing and end, are given the time to."""
+    end = time.monotonic() + seconds
+    while len(alive := children(pid)) != 1:
+        assert time.monotonic() < end, f"process {pid} has the children {alive}"
+        time.sleep(0.02)
+    return alive[0]

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -107,3 +109,18 @@ def test_abandoning_leaves_no_descriptor():
         child.abandon()
         assert ended(child)
     assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_all_children_are_reaped_whoever_started_them():
+    """In a process of its own: others here have children that are waited for elsewhere."""
+    script = """
+import os, subprocess, sys
+from gpulse_probe.child import Child, reap
+killed, other = Child(bytes), subprocess.Popen(["true"])
+killed.abandon()
+print(reap(20), open("/proc/self/task/%d/children" % os.getpid()).read().split())
+stays = Child(bytes)
+print(reap(0.05), open("/proc/self/task/%d/children" % os.getpid()).read().split() == [str(stays.pid)])
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "True []\nFalse True\n"

@@ -11,7 +11,7 @@ import pytest
 
 from bench.measure import anonymous_bytes
 from tests.fake_nvml import Process, h100_node
-from tests.probe.running import RunningProbe, children, messages, once
+from tests.probe.running import RunningProbe, children, messages, once, only_child
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 VALUES = ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "power_watts")
@@ -164,7 +164,7 @@ def test_hang_in_the_middle_of_a_stream_and_recovery(fake, pids):
         snapshot = probe.until(lambda taken: not taken["reports"])
         assert [known_values(gpu) for gpu in snapshot["gpus"]] == [list(VALUES)] * 2
         assert len(snapshot["processes"]) == 1
-        assert len(children(probe.process.pid)) == 1
+        only_child(probe.process.pid)
 
 
 def test_hang_at_the_first_call(fake):
@@ -226,7 +226,7 @@ def test_crash_in_the_library_is_survived(fake):
     fake.describe(h100_node(1))
     with RunningProbe(fake.environment(), "--interval", "0.2") as probe:
         probe.next()
-        (child,) = children(probe.process.pid)
+        child = only_child(probe.process.pid)
         os.kill(child, signal.SIGSEGV)
         snapshot = probe.until(lambda taken: taken["reports"])
         assert "the reader of the GPUs ended" in messages(snapshot)[0]

@@ -17,7 +17,7 @@ from tests.fake_nvml import Process, h100_node
 from tests.interpreters import interpreters
 from tests.probe.hub_stand_in import StandInHub
 from tests.probe.pushing import NODE_TOKEN, RunningAgent, go_on, make_push
-from tests.probe.running import children
+from tests.probe.running import children, only_child
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_name_that_has_to_be_looked_up(hub, tmp_path):
     with RunningAgent(tmp_path / "a", f"http://localhost:{hub.port}") as agent:
         assert hub.visit().line()["node"] == "n1"
         # The child that looked it up is gone, the one of the devices is there.
-        assert len(children(agent.process.pid)) == 1
+        only_child(agent.process.pid)
 
 
 def test_name_nobody_knows(tmp_path):

@@ -17,7 +17,7 @@ from gpulse_probe.columns import Columns
 from gpulse_probe.schema import RECORDS
 from tests.conform import conforms
 from tests.fake_nvml import Process, h100_node
-from tests.probe.running import RunningProbe, children
+from tests.probe.running import RunningProbe, only_child
 
 UPDATE_FIELDS = {field.name for field in RECORDS["Update"]}
 
@@ -219,7 +219,7 @@ def test_hang_and_recovery(fake, pids):
         assert reader.whole
         assert "fault" not in snapshot["gpus"][1]
         assert len(snapshot["processes"]) == 1
-        assert len(children(probe.process.pid)) == 1
+        only_child(probe.process.pid)
 
 
 def test_events_and_facts_come_as_a_whole(fake):

@@ -16,7 +16,7 @@ from gpulse_probe.upgrade import numbers
 from tests.interpreters import interpreters
 from tests.probe.hub_stand_in import StandInHub, http, refusal
 from tests.probe.pushing import NODE_TOKEN, RunningAgent, files
-from tests.probe.running import children
+from tests.probe.running import only_child
 
 AGENT = "/api/v1/ingest/agent"
 KEY = "5e" * 32
@@ -91,9 +91,24 @@ def test_upgrade(version, hub, installed):
         assert installed.file.read_bytes() == new
         assert asked == [f"Bearer {NODE_TOKEN}"]
         assert files(agent.folder) == ["agent.pyz", "log", "upgrade-key"]
-        assert len(children(agent.process.pid)) == 1
+        only_child(agent.process.pid)
         # The one it has become listens to signals as the first did.
         assert agent.end() == 0
+
+
+def test_what_the_agent_before_left_is_cleared_away(hub, tmp_path):
+    """A process that becomes another program keeps its children: one that ended late must not stay for ever."""
+    program = """
+import os, sys
+pid = os.fork()
+if not pid:
+    os._exit(0)
+os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+    with RunningAgent(tmp_path / "a", hub.url, program=["-c", program, "-m", "gpulse_probe"]) as agent:
+        hub.visit().line()
+        only_child(agent.process.pid)
 
 
 REFUSED = {
@@ -121,7 +136,7 @@ def test_what_is_not_taken(name, hub, installed):
         visit.line()
         assert agent.process.poll() is None
         assert files(agent.folder) == ["agent.pyz", "log", "upgrade-key"]
-        assert len(children(agent.process.pid)) == 1
+        only_child(agent.process.pid)
 
 
 def test_without_a_key_nothing_is_asked_for(hub, installed):

@@ -13,7 +13,7 @@ from gpulse_probe import __version__
 from tests.fake_nvml import FakeNvml, NoCompilerError, Process, h100_node
 from tests.hub.running import GPULSE
 from tests.interpreters import interpreters
-from tests.probe.running import children
+from tests.probe.running import only_child
 from tests.system.agents import Agent, Site
 
 HOURS = 3600.0
@@ -75,7 +75,7 @@ def test_every_python(version: str, site: Site, nodes: dict[str, Agent], job: in
     # Values go on after the first, whole line.
     before = node["host"]["uptime_seconds"]
     site.hub.until(lambda: site.hub.node(agent.node)["host"]["uptime_seconds"] > before)
-    (child,) = children(agent.process.pid)
+    child = only_child(agent.process.pid)
     told = time.monotonic()
     assert agent.end(signal.SIGTERM) == 0
     site.until_state(agent.node, "down", 2)

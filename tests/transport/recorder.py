@@ -7,13 +7,16 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from gpulse.errors import BadLine
 
 
 class Recorder:
-    """Takes what a Fleet takes; a line that is no JSON object is a bad one."""
+    """Takes what a Fleet takes; a line that is no JSON object is a bad one. `times` are by the clock it is given."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self.lines: dict[str, list[dict[str, Any]]] = defaultdict(list)
         self.times: dict[str, list[float]] = defaultdict(list)
         self.downs: dict[str, list[str]] = defaultdict(list)
@@ -25,13 +28,13 @@ class Recorder:
 
     def line(self, name: str, data: bytes) -> None:
         try:
-            line = json.loads(data)
-        except ValueError as problem:
+            line = msgspec.json.decode(data)
+        except msgspec.DecodeError as problem:
             raise BadLine(f"no JSON: {data[:20]!r}") from problem
         if not isinstance(line, dict):
             raise BadLine("no object")
         self.lines[name].append(line)
-        self.times[name].append(time.monotonic())
+        self.times[name].append(self._clock())
 
     def down(self, name: str, reason: str) -> None:
         self.downs[name].append(reason)
@@ -41,13 +44,13 @@ class Recorder:
 
     async def until(self, condition: Callable[[], object], seconds: float = 20.0) -> float:
         """Wait for it; how long that took."""
-        began = time.monotonic()
+        began = self._clock()
         while not condition():
-            if time.monotonic() - began > seconds:
+            if self._clock() - began > seconds:
                 seen = {"down": self.downs, "log": self.logs, "steps": self.steps}
                 raise AssertionError(f"not within {seconds} s; {json.dumps(seen)[-3000:]}")
             await asyncio.sleep(0.02)
-        return time.monotonic() - began
+        return self._clock() - began
 
     async def up(self, *names: str, seconds: float = 20.0) -> None:
         """Wait for another line of each."""

@@ -23,7 +23,7 @@ from gpulse_probe.boot import START_MARKER
 from gpulse_probe.nvidia.names import NUMBERS, STRUCTURES
 from tests.fake_nvml import Process, h100_node
 from tests.interpreters import interpreters
-from tests.probe.running import RunningProbe, children
+from tests.probe.running import RunningProbe, only_child
 
 SHELLS = ("sh", "bash", "dash", "tcsh", "fish")
 
@@ -175,7 +175,7 @@ def test_bundle_runs_as_a_file_too(fake, tmp_path):
     command = [sys.executable, "-S", str(path), "--stream", "--interval", "0.2"]
     with RunningProbe(fake.environment(), command=command) as probe:
         assert probe.next()["gpus"][0]["name"] == "NVIDIA H100 80GB HBM3"
-        assert len(children(probe.process.pid)) == 1
+        only_child(probe.process.pid)
 
 
 def test_binding_is_cut_to_what_is_used():
