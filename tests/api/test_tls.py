@@ -220,7 +220,7 @@ def test_goodbyes_come_in_words(run, first, tmp_path, caplog):
             await client.send(b"one")
             served.receivers[0].line.close(4401, "the token was revoked")
             with pytest.raises(ConnectionClosed) as closed:
-                await asyncio.wait_for(client.recv(), 2)
+                await asyncio.wait_for(client.recv(), 20)
             assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (4401, "the token was revoked")
             assert served.receivers[0].gone_with == (4401, "the token was revoked")
             await until(lambda: not served.server.server_state.connections)
@@ -248,7 +248,7 @@ def test_nothing_reaches_the_receiver_after_its_end(run, first, tmp_path):
             frame = b"\x82\x83\0\0\0\0"
             client.transport.write(frame + b"bye" + frame + b"two" + b"\x89\x81\0\0\0\0p")
             with pytest.raises(ConnectionClosed):
-                await asyncio.wait_for(client.recv(), 2)
+                await asyncio.wait_for(client.recv(), 20)
             await until(lambda: not served.server.server_state.connections)
             assert served.receivers[0].heard == [("binary", b"bye")]
             assert served.receivers[0].gone_with == (4400, "as you wish")

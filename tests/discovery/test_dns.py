@@ -187,7 +187,7 @@ def test_what_is_not_asked_any_more_ends(file):
             file.write_text(f'[[dns]]\nname = "gpu.test"\nserver = "127.0.0.1:{silent.getsockname()[1]}"\n')
             async with following(file) as seen:
                 await seen.told("no answer to A")
-        wait_until(lambda: not any(thread.name.startswith("dns ") for thread in threading.enumerate()), 2)
+        wait_until(lambda: not any(thread.name.startswith("dns ") for thread in threading.enumerate()), 10)
 
     asyncio.run(run())
 

@@ -70,7 +70,7 @@ def test_a_hang_is_told_of_and_left(made, tmp_path):
     one.collect(7.0, reports.append, ask=True)
     assert one.answer is None
     one.collect(9.0, reports.append, ask=True)
-    assert time.monotonic() - began < 2, "nobody waited for it"
+    assert time.monotonic() - began < 5, "nobody waited for it"
     assert reports == ["the thing did not answer for 5 s", "the thing did not answer for 7 s"]
     hang.unlink()
     assert waited(one, 16.9, []) is None

@@ -102,7 +102,7 @@ def shell(site: Site, fake: FakeNvml, token: str, script: str) -> Any:
 def test_curl(site: Site, fake: FakeNvml, tokens: dict[str, str]):
     script = '"$GPULSE" probe --once --node poster | curl -sS -K "$CURL" --data-binary @- "$HUB/api/v1/ingest"'
     assert shell(site, fake, tokens["poster"], script) == {"node": "poster", "gpus": 2}
-    node = site.until_up("poster", 3)
+    node = site.until_up("poster")
     assert [gpu["model"] for gpu in node["gpus"]] == ["H100 80G"] * 2
     assert node["address"] == "push"
 
@@ -113,7 +113,7 @@ def test_curl_with_gzip(site: Site, fake: FakeNvml, tokens: dict[str, str]):
         'curl -sS -K "$CURL" -H "Content-Encoding: gzip" --data-binary @- "$HUB/api/v1/ingest"'
     )
     assert shell(site, fake, tokens["packer"], script) == {"node": "packer", "gpus": 2}
-    assert len(site.until_up("packer", 3)["gpus"]) == 2
+    assert len(site.until_up("packer")["gpus"]) == 2
 
 
 def test_curl_of_what_gpustat_prints(site: Site, fake: FakeNvml, tokens: dict[str, str], pids: list[int]):
@@ -122,7 +122,7 @@ def test_curl_of_what_gpustat_prints(site: Site, fake: FakeNvml, tokens: dict[st
     fake.describe(h100_node(2, [Process(pids[0], gpu=1, memory="5GiB", sm=40)]))
     script = '"$GPUSTAT" --json | curl -sS -K "$CURL" --data-binary @- "$HUB/api/v1/ingest/gpustat"'
     assert shell(site, fake, tokens["stats"], script) == {"node": "stats", "gpus": 2}
-    node = site.until_up("stats", 3)
+    node = site.until_up("stats")
     assert [gpu["model"] for gpu in node["gpus"]] == ["H100 80G"] * 2
     assert [process["pid"] for process in node["processes"]] == [pids[0]]
     assert node["gpus"][1]["people"][0]["memory_bytes"] == 5 << 30
@@ -139,8 +139,8 @@ def test_two_ways_at_once(site: Site, tokens: dict[str, str]):
 @pytest.mark.parametrize(("node", "hours"), [("clock1", 6), ("clock2", -30)])
 def test_clock_hours_off(site: Site, tokens: dict[str, str], node: str, hours: int):
     assert site.post(tokens[node], snapshot(node, time=time.time() + hours * 3600)).status_code == 200
-    found = site.until_up(node, 3)
-    assert found["age_seconds"] < 3
+    found = site.until_up(node)
+    assert found["age_seconds"] < 60
     assert found["clock_difference_seconds"] == pytest.approx(hours * 3600, abs=5)
 
 

@@ -133,10 +133,10 @@ def test_a_network_that_fails(serve, settings, client, how):
 
     took, reason = asyncio.run(run())
     if how == "cut":
-        assert took < 1
+        assert took < 2.5
         assert reason.startswith("the connection was lost")
     else:
-        assert 2.5 < took < 4
+        assert took > 2.5
         assert "silent for 3 s" in reason
 
 
