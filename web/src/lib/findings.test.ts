@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Findings } from "./findings";
+import { Findings, together, troubleWords } from "./findings";
 import type { FindingView, ReservationView } from "./reservations";
 
 function finding(kind: FindingView["kind"], reservation: string, gpu: string | null): FindingView {
@@ -38,4 +38,14 @@ test("where the answer leaves out a reservation, its id is enough; none is told 
 
 test("nothing asked, nothing found", () => {
   expect(new Findings(null).of("n1:0", "r1")).toEqual([]);
+});
+
+test("what one person does on several GPUs of a reservation is one trouble", () => {
+  const on = (gpu: string | null, more: Partial<FindingView> = {}) => ({ ...finding("squatter", "r1", gpu), other: "bob", other_name: "Bob", ...more });
+  const found = together([on("n1:1", { since: 7 }), on("n1:0", { since: 5 }), on("n2:0"), on("n1:5"), on("n1:2", { other: "eve", other_name: "Eve" }), on("n1:3", { reservation: "r2" }), finding("no_show", "r1", null)]);
+  expect(found.map((one) => [one.place, one.count])).toEqual([["n1:0–1,5", 3], ["n2:0", 1], ["n1:2", 1], ["n1:3", 1], ["", 1]]);
+  expect(found[0].since).toBe(1);
+  expect(troubleWords(found[0])).toBe("n1:0–1,5: Bob computes on what Ann has reserved");
+  expect(troubleWords(found[4])).toBe("Ann's reservation is not used");
+  expect(together([on("n1:1", { index: null })])[0].place).toBe("n1");
 });

@@ -1,5 +1,5 @@
 /** Where reservations and what runs do not agree, by what it is about. Put together once for each answer of the hub. */
-import type { FindingKind, FindingView, ReservationPage } from "./reservations";
+import { type FindingKind, type FindingView, type ReservationPage, findingWords, indexText } from "./reservations";
 
 /** The worst first. */
 const ORDER: readonly FindingKind[] = ["squatter", "blocked", "overrun", "no_show"];
@@ -37,6 +37,34 @@ export class Findings {
   on(node: string): readonly FindingView[] {
     return this.#onNode.get(node) ?? NONE;
   }
+}
+
+/** Findings of several GPUs that are one thing to people: one kind, reservation, node and person. */
+export interface Trouble {
+  readonly first: FindingView;
+  /** How many GPUs. */
+  count: number;
+  /** "gpu01:0–3", "gpu01"; empty where it is about all of a reservation. */
+  place: string;
+  /** Of the first of them. */
+  since: number;
+}
+
+export function together(findings: readonly FindingView[]): Trouble[] {
+  const found = new Map<string, FindingView[]>();
+  for (const one of findings) put(found, JSON.stringify([one.kind, one.reservation, one.node, one.other]), one);
+  return [...found.values()].map((same) => ({ first: same[0], count: same.length, place: placeOf(same), since: Math.min(...same.map((one) => one.since)) }));
+}
+
+/** With the place before it, where there is one. */
+export function troubleWords({ first, place }: Trouble): string {
+  return place === "" ? findingWords(first) : `${place}: ${findingWords(first)}`;
+}
+
+function placeOf(same: readonly FindingView[]): string {
+  const [{ node }] = same;
+  const indices = same.map((one) => one.index).filter((index) => index !== null);
+  return node === null ? "" : indices.length === 0 ? node : `${node}:${indexText(indices).replaceAll(", ", ",")}`;
 }
 
 function put(map: Map<string, FindingView[]>, key: string, finding: FindingView): void {

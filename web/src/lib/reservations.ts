@@ -65,11 +65,6 @@ export function findingWords(finding: FindingView, short = false): string {
   }
 }
 
-/** Where: one GPU, or nothing where it is about all of a reservation. */
-export function findingPlace({ node, index }: FindingView): string {
-  return node === null ? "" : index === null ? node : `${node}:${index}`;
-}
-
 export const FINDING_LABELS: Record<FindingKind, string> = {
   squatter: "Squatter",
   no_show: "Not used",

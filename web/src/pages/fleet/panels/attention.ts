@@ -2,7 +2,8 @@
 import type { GpuView, NodeView } from "../../../lib/api/api";
 import { celsius, count, natural, percent } from "../../../lib/format";
 import type { Frame } from "../../../lib/live/frame";
-import { type FindingView, findingPlace, findingWords } from "../../../lib/reservations";
+import { type Trouble, together } from "../../../lib/findings";
+import { type FindingView, findingWords } from "../../../lib/reservations";
 import { href } from "../../../lib/route.svelte";
 import { FLAG_LABELS, GPU_STATES, type GpuState } from "../../../lib/state";
 import { diskUse } from "../cards/host";
@@ -81,14 +82,15 @@ export function idleOf(frame: Frame): Idle {
 export function lines(told: Told, most: number): Line[] {
   const { hot, warned, down, stale, full } = told;
   // What concerns who looks is told one by one, before all else.
-  const mine = (told.findings ?? []).filter((one) => told.me != null && (one.person === told.me || one.other === told.me));
-  const findings = (told.findings ?? []).filter((one) => !mine.includes(one));
-  const kinds = [hot, warned, down, stale, full].filter((found) => found.items.length > 0).length + (told.idle.count > 0 ? 1 : 0) + kindsOf(findings).length + mine.length;
+  const troubles = together(told.findings ?? []);
+  const mine = troubles.filter(({ first }) => told.me != null && (first.person === told.me || first.other === told.me));
+  const others = troubles.filter((one) => !mine.includes(one));
+  const kinds = [hot, warned, down, stale, full].filter((found) => found.items.length > 0).length + (told.idle.count > 0 ? 1 : 0) + kindsOf(others).length + mine.length;
   const sick = told.unhealthy.slice(0, Math.max(1, most - kinds));
   const more = told.unhealthyCount - sick.length;
-  const found = mine.map((one) => findingLine([one]));
+  const found = mine.map((one) => troubleLine([one]));
   found.push(...sick.map((gpu, at) => gpuLine(gpu, "unhealthy", ailment(gpu), at === sick.length - 1 && more > 0 ? `+${count(more)}` : "")));
-  found.push(...kindsOf(findings).map((kind) => findingLine(findings.filter((one) => one.kind === kind))));
+  found.push(...kindsOf(others).map((kind) => troubleLine(others.filter((one) => one.first.kind === kind))));
   if (hot.items.length > 0) {
     const [first] = hot.items;
     const words = `${celsius(first.temperature_celsius)}, ${first.flags?.includes("throttled") ? "throttled" : "hot"}`;
@@ -116,17 +118,19 @@ export function lines(told: Told, most: number): Line[] {
 const FINDING_STATES = { squatter: "unhealthy", blocked: "reserved", overrun: "idle", no_show: "idle" } as const;
 
 /** Those there are, the worst first. */
-function kindsOf(findings: readonly FindingView[]): FindingView["kind"][] {
-  return (Object.keys(FINDING_STATES) as FindingView["kind"][]).filter((kind) => findings.some((one) => one.kind === kind));
+function kindsOf(troubles: readonly Trouble[]): FindingView["kind"][] {
+  return (Object.keys(FINDING_STATES) as FindingView["kind"][]).filter((kind) => troubles.some(({ first }) => first.kind === kind));
 }
 
-function findingLine(same: readonly FindingView[]): Line {
-  const [first] = same;
+/** Of one kind: the first of them, and of how many GPUs there are more. */
+function troubleLine(same: readonly Trouble[]): Line {
+  const [{ first, place }, ...rest] = same;
+  const more = rest.reduce((sum, one) => sum + one.count, 0);
   return {
     state: FINDING_STATES[first.kind],
-    title: findingPlace(first) || first.name,
-    words: findingPlace(first) === "" ? "reserved and does not use it" : findingWords(first),
-    side: same.length > 1 ? `+${count(same.length - 1)}` : "",
+    title: place || first.name,
+    words: place === "" ? "reserved and does not use it" : findingWords(first),
+    side: more > 0 ? `+${count(more)}` : "",
     link: href("reservations", null, { id: first.reservation }),
     id: first.gpu ?? undefined,
   };

@@ -96,10 +96,11 @@ test("mine by node, with how hard they work", () => {
 test("what concerns who looks is told first and one by one, the rest by its kind", () => {
   const finding = (more: object) =>
     ({ kind: "squatter", reservation: "r1", node: "gpu01", index: "0", gpu: "GPU-1", person: "ann", name: "ann", other: "bob", other_name: "bob", since: 0, pids: [], message: "", ...more }) as FindingView;
-  const findings = [finding({}), finding({ index: "1", other: "eve", other_name: "eve" }), finding({ index: "2", other: "eve", other_name: "eve" }), finding({ index: "3" })];
+  const eve = { other: "eve", other_name: "eve" };
+  const findings = [finding({}), finding({ index: "1", ...eve }), finding({ index: "2", ...eve }), finding({ node: "gpu02", index: "0", ...eve }), finding({ index: "3" })];
   const told = { unhealthy: [], unhealthyCount: 0, hot: NONE, warned: NONE, down: NONE, stale: NONE, full: NONE, idle: { count: 0, holders: [] }, longest: null, findings };
   const titles = (me: string | null, most = 5) => lines({ ...told, me }, most).map((line) => [line.title, line.side]);
-  expect(titles(null)).toEqual([["gpu01:0", "+3"]]);
-  expect(titles("eve")).toEqual([["gpu01:1", ""], ["gpu01:2", ""], ["gpu01:0", "+1"]]);
-  expect(titles("eve", 2)).toEqual([["gpu01:1", ""], ["gpu01:2", ""]]);
+  expect(titles(null)).toEqual([["gpu01:0,3", "+3"]]);
+  expect(titles("eve")).toEqual([["gpu01:1–2", ""], ["gpu02:0", ""], ["gpu01:0,3", ""]]);
+  expect(titles("eve", 2)).toEqual([["gpu01:1–2", ""], ["gpu02:0", ""]]);
 });
