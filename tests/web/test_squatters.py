@@ -52,7 +52,7 @@ def test_a_squatter_is_told_of_at_once(browser: Browser, site: SquattedSite, fak
         # Whoever looks at the fleet sees it too: also the one it is about.
         theirs = other.go()
         line = theirs.get_by_role("region", name="Needs attention").get_by_role("listitem").filter(has_text="gpu5:0")
-        expect(line).to_contain_text(f"{SOMEBODY} computes on what ann has reserved")
+        expect(line).to_contain_text(f"{SOMEBODY} is on ann's booking")
         line.get_by_role("link").click()
         expect(theirs.get_by_role("dialog")).to_contain_text("Squatter")
         theirs = other.go(f"#/gpus/{CARD}")

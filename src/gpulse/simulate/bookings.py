@@ -20,10 +20,10 @@ from gpulse.store import Records
 _MAKER = "demo"
 _HOUR = 3600.0
 _DAY = 24 * _HOUR
-_MOST_COMING, _COMING_PER_NODE = 400, 6
-_DAYS_AHEAD = 12
+_MOST_COMING = 400
+_DAYS_AHEAD = 10
 # How much of the cluster is reserved by who is on it.
-_RESERVED_SHARE = 0.3
+_RESERVED_SHARE = 0.4
 _COMMENTS = (
     "",
     "thesis deadline",
@@ -107,20 +107,31 @@ def _own(free: Sequence[Place], now: float, operator: str) -> list[Plan]:
 
 
 def _coming(places: list[Place], now: float, random: Random) -> list[Plan]:
+    """One after the other on parts of each node, with gaps; of a very large cluster the first nodes."""
     by_node: dict[str, list[Place]] = {}
     for place in places:
         by_node.setdefault(place.node, []).append(place)
-    nodes = list(by_node)
+    made: list[Plan] = []
+    for node in sorted(by_node):
+        there = sorted(by_node[node], key=lambda place: (len(place.index), place.index))
+        while there:
+            count = random.choice((1, 2, 2, 4, 4, 8))
+            made += _in_turn(there[:count], now, random)
+            there = there[count:]
+        if len(made) >= _MOST_COMING:
+            break
+    return made
+
+
+def _in_turn(places: list[Place], now: float, random: Random) -> list[Plan]:
     made = []
-    for _ in range(min(_MOST_COMING, _COMING_PER_NODE * len(nodes))):
-        there = sorted(by_node[random.choice(nodes)], key=lambda place: (len(place.index), place.index))
-        count = min(len(there), random.choice((1, 1, 2, 4, 8)))
-        first = random.randrange(len(there) - count + 1)
-        # On the hour, as people book.
-        start = (now + random.uniform(1, _DAYS_AHEAD * 24) * _HOUR) // _HOUR * _HOUR + _HOUR
-        end = start + random.choice((4, 8, 10, 24, 48, 72)) * _HOUR
-        plan = _plan(random.choice(PEOPLE).user, there[first : first + count], start, end, random)
+    # On the hour, as people book.
+    start = (now + random.uniform(1, 60) * _HOUR) // _HOUR * _HOUR + _HOUR
+    while start < now + _DAYS_AHEAD * _DAY:
+        end = start + random.choice((8, 10, 24, 24, 48, 72)) * _HOUR
+        plan = _plan(random.choice(PEOPLE).user, places, start, end, random)
         made.append(plan._replace(made_at=now - 100))
+        start = end + random.choice((0, 2, 14, 24, 48, 72)) * _HOUR
     return made
 
 

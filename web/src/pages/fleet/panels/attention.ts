@@ -2,7 +2,7 @@
 import type { GpuView, NodeView } from "../../../lib/api/api";
 import { celsius, count, natural, percent } from "../../../lib/format";
 import type { Frame } from "../../../lib/live/frame";
-import { type Trouble, together } from "../../../lib/findings";
+import { type Trouble, together, troubleWords } from "../../../lib/findings";
 import { type FindingView, findingWords } from "../../../lib/reservations";
 import { href } from "../../../lib/route.svelte";
 import { FLAG_LABELS, GPU_STATES, type GpuState } from "../../../lib/state";
@@ -16,6 +16,8 @@ export interface Line {
   title: string;
   /** What is the matter. */
   words: string;
+  /** All of it in a sentence, where the words are brief. */
+  full?: string;
   /** "+3", "2 h". */
   side: string;
   link: string;
@@ -129,11 +131,27 @@ function troubleLine(same: readonly Trouble[]): Line {
   return {
     state: FINDING_STATES[first.kind],
     title: place || first.name,
-    words: place === "" ? "reserved and does not use it" : findingWords(first),
+    words: briefly(first),
+    full: troubleWords(same[0]),
     side: more > 0 ? `+${count(more)}` : "",
     link: href("reservations", null, { id: first.reservation }),
     id: first.gpu ?? undefined,
   };
+}
+
+/** There is room for a few words: who troubles whom. */
+function briefly(finding: FindingView): string {
+  const other = finding.other_name ?? "somebody";
+  switch (finding.kind) {
+    case "squatter":
+      return `${other} is on ${finding.name}'s booking`;
+    case "blocked":
+      return `${other} blocks ${finding.name}'s booking`;
+    case "overrun":
+      return findingWords(finding);
+    case "no_show":
+      return finding.node === null ? "reserved and does not use it" : findingWords(finding);
+  }
 }
 
 function holders({ holders }: Idle): string {

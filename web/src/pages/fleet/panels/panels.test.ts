@@ -102,5 +102,8 @@ test("what concerns who looks is told first and one by one, the rest by its kind
   const titles = (me: string | null, most = 5) => lines({ ...told, me }, most).map((line) => [line.title, line.side]);
   expect(titles(null)).toEqual([["gpu01:0,3", "+3"]]);
   expect(titles("eve")).toEqual([["gpu01:1–2", ""], ["gpu02:0", ""], ["gpu01:0,3", ""]]);
+  expect(lines({ ...told, me: null }, 5).map((line) => [line.words, line.full])).toEqual([["bob is on ann's booking", "gpu01:0,3: bob computes on what ann has reserved"]]);
+  const blocked = finding({ kind: "blocked" });
+  expect(lines({ ...told, findings: [blocked] }, 5)[0].words).toBe("bob blocks ann's booking");
   expect(titles("eve", 2)).toEqual([["gpu01:1–2", ""], ["gpu02:0", ""]]);
 });
