@@ -16,7 +16,7 @@ import pytest
 from gpulse.transport.ssh import SshTarget
 from gpulse.transport.supervisor import Pace
 from tests.system.conftest import target
-from tests.system.hub import QUICK, hub
+from tests.system.hub import SHORT_SILENCE, hub
 from tests.system.proxy import Proxy
 
 # A hub of its own, which a test can kill: prints every node's name when its first line has come.
@@ -57,15 +57,15 @@ def test_a_frozen_node_is_told_of_and_comes_back(serve, settings):
     bad, good = serve(), serve()
 
     async def run():
-        async with hub(settings, target(bad, "bad"), target(good, "good")) as seen:
+        async with hub(settings, target(bad, "bad"), target(good, "good"), pace=SHORT_SILENCE) as seen:
             await seen.up("bad", "good")
             began = time.monotonic()
             bad.signal(signal.SIGSTOP)
-            await seen.until(lambda: seen.downs["bad"], 6)
-            assert "silent for 3 s" in seen.downs["bad"][0]
+            await seen.until(lambda: seen.downs["bad"])
+            assert "silent for 6 s" in seen.downs["bad"][0]
             # It still takes TCP connections, so that every try hangs in the login.
             await asyncio.sleep(2)
-            assert gaps(seen, "good", began) < 2.5
+            assert gaps(seen, "good", began) < 5
             before = len(seen.lines["bad"])
             bad.signal(signal.SIGCONT)
             await seen.until(lambda: len(seen.lines["bad"]) > before, 15)
@@ -81,9 +81,9 @@ def test_a_killed_probe_is_started_again(serve, settings):
             await seen.up("bad", "good")
             began = time.monotonic()
             bad.signal(signal.SIGKILL, bad.login_processes())
-            await seen.until(lambda: seen.downs["bad"], 5)
+            await seen.until(lambda: seen.downs["bad"])
             await seen.up("bad")
-            assert gaps(seen, "good", began) < 2.5
+            assert gaps(seen, "good", began) < 5
             return seen.downs["bad"][0]
 
     assert asyncio.run(run()).startswith("its probe ended")
@@ -98,13 +98,13 @@ def test_a_killed_sshd(serve, settings):
             began = time.monotonic()
             logins = set(bad.login_processes())
             bad.signal(signal.SIGKILL, [pid for pid in bad.everything() if pid not in logins])
-            await seen.until(lambda: any("refuses connections" in reason for reason in seen.downs["bad"]), 5)
+            await seen.until(lambda: any("refuses connections" in reason for reason in seen.downs["bad"]))
             # Their sshd is gone, and with it their standard input.
             await seen.until(lambda: not bad.login_processes(), 10)
             bad.process.wait()
             bad.start()
             await seen.up("bad")
-            assert gaps(seen, "good", began) < 2.5
+            assert gaps(seen, "good", began) < 5
             return seen.downs["bad"][0]
 
     assert asyncio.run(run()).startswith("the connection was lost")
@@ -118,26 +118,26 @@ def test_a_network_that_fails(serve, settings, client, how):
         async with Proxy(bad.port) as proxy:
             client.known_hosts.open("a").write(f"[127.0.0.1]:{proxy.port} {bad.public_host_key}\n")
             far = SshTarget(name="bad", host="127.0.0.1", port=proxy.port, interval_seconds=0.5)
-            async with hub(settings, far, target(good, "good")) as seen:
+            async with hub(settings, far, target(good, "good"), pace=SHORT_SILENCE) as seen:
                 await seen.up("bad", "good")
                 began = time.monotonic()
                 if how == "cut":
                     proxy.cut()
                 else:
                     proxy.open.clear()
-                took = await seen.until(lambda: seen.downs["bad"], 8)
-                assert gaps(seen, "good", began) < 2.5
+                took = await seen.until(lambda: seen.downs["bad"])
+                assert gaps(seen, "good", began) < 5
                 proxy.open.set()
                 await seen.up("bad")
                 return took, seen.downs["bad"][0]
 
     took, reason = asyncio.run(run())
     if how == "cut":
-        assert took < 2.5
+        assert took < 5
         assert reason.startswith("the connection was lost")
     else:
-        assert took > 2.5
-        assert "silent for 3 s" in reason
+        assert took > 5
+        assert "silent for 6 s" in reason
 
 
 def test_a_slow_network_is_no_fault(serve, settings, client):
@@ -173,7 +173,7 @@ def test_a_lying_probe(serve, settings, lie, words):
             began = time.monotonic()
             seen.set_targets([target(good, "good"), target(bad, "bad")])
             await seen.until(lambda: len(seen.downs["bad"]) >= 2, 15)
-            assert gaps(seen, "good", began) < 2.5
+            assert gaps(seen, "good", began) < 5
             return seen.downs["bad"]
 
     reasons = asyncio.run(run())
@@ -208,7 +208,7 @@ def test_many_dead_nodes_delay_none(serve, settings):
 
     took, longest = asyncio.run(run())
     assert took < 10
-    assert longest < 2.5
+    assert longest < 5
 
 
 def start_hub(client, ports: list[int]) -> subprocess.Popen[str]:
@@ -273,5 +273,5 @@ def test_a_hub_that_does_not_read_does_not_hold_its_probes_alive(serve, client):
 
 
 def test_the_pace_of_the_tests_is_quicker_than_life():
-    assert QUICK.silence_seconds < Pace().silence_seconds == 10.0
+    assert SHORT_SILENCE.silence_seconds < Pace().silence_seconds == 10.0
     assert Pace().silence_intervals == 5
