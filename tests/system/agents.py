@@ -233,9 +233,12 @@ class Site:
 
 
 class Dripping(threading.Thread):
-    """Many who begin to post something and send a byte of it now and then, until they are answered."""
+    """Many who begin to post something and send a byte of it now and then for so long; they wait for an answer.
 
-    def __init__(self, site: Site, token: str, count: int):
+    What is sent to a hub that has answered and gone would lose its answer.
+    """
+
+    def __init__(self, site: Site, token: str, count: int, seconds: float):
         super().__init__(daemon=True)
         host, _, port = site.url.removeprefix("http://").strip("/").partition(":")
         head = (
@@ -247,6 +250,7 @@ class Dripping(threading.Thread):
             one.sendall(head.encode())
         self.began = time.monotonic()
         self.answers: list[bytes] = []
+        self._seconds = seconds
         self._done = threading.Event()
 
     def run(self) -> None:
@@ -254,7 +258,8 @@ class Dripping(threading.Thread):
         while waiting and not self._done.is_set():
             for one in tuple(waiting):
                 try:
-                    one.sendall(b" ")
+                    if time.monotonic() - self.began < self._seconds:
+                        one.sendall(b" ")
                     one.settimeout(0.001)
                     self.answers.append(one.recv(4096))
                     waiting.remove(one)

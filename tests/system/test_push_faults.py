@@ -72,7 +72,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 @pytest.fixture(scope="module", autouse=True)
 def dripping(site: Site) -> Iterator[Dripping]:
     """Begins with the first test too: the hub's patience with a body is long."""
-    drips = Dripping(site, site.token("slow"), 100)
+    drips = Dripping(site, site.token("slow"), 100, 0.7 * BODY_SECONDS)
     drips.start()
     yield drips
     drips.end()
