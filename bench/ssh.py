@@ -27,7 +27,8 @@ from gpulse.fleet.places import Place
 from gpulse.transport.ssh import Ssh, SshSettings, SshTarget
 from gpulse.transport.supervisor import Supervisor
 from tests.fake_nvml import FakeNvml, Process, h100_node
-from tests.system.sshd import Client, Sshd, free_port
+from tests.ports import free_port
+from tests.system.sshd import Client, Sshd
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / ".venv-peers" / "bin"

@@ -6,7 +6,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -20,6 +19,7 @@ from psycopg import sql
 
 from gpulse.store import Records
 from gpulse.store.tables import METADATA
+from tests.ports import free_port
 
 # With what has to be escaped in a URL.
 USER, PASSWORD, ESCAPED = "gpulse", "s3cr3t@pässwörd/%", "s3cr3t%40p%C3%A4ssw%C3%B6rd%2F%25"
@@ -64,7 +64,7 @@ class PostgresServer:
     def start(self) -> None:
         for _ in range(5):
             # Once it has one it keeps it: those who have lost it look for it there.
-            self.port = self.port or _free_port()
+            self.port = self.port or free_port()
             place = ["-p", str(self.port), "-k", str(self.folder), "-c", "listen_addresses=127.0.0.1"]
             settings = [word for name, value in _SETTINGS.items() for word in ("-c", f"{name}={value}")]
             with (self.folder / "log").open("ab") as log:
@@ -139,12 +139,6 @@ class PostgresServer:
             time.sleep(0.02)
         self.stop()
         return False
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 @pytest.fixture(scope="session")

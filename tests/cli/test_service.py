@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from tests.hub.running import GPULSE
+from tests.ports import free_port
 from tests.probe.machine import Machine, alive, until
 from tests.system.own_machine import OwnMachine
-from tests.system.sshd import free_port
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -14,21 +13,9 @@ import dns.message
 import dns.query
 import pytest
 
+from tests.ports import free_port
+
 _PROGRAM = shutil.which("dnsmasq", path=os.environ.get("PATH", "") + ":/usr/sbin")
-
-
-def free_port() -> int:
-    """Free for datagrams and for connections: name servers need both."""
-    while True:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
-            datagrams.bind(("127.0.0.1", 0))
-            port = int(datagrams.getsockname()[1])
-            with socket.socket() as connections:
-                try:
-                    connections.bind(("127.0.0.1", port))
-                except OSError:
-                    continue
-                return port
 
 
 class NameServer:

@@ -13,8 +13,9 @@ from gpulse.discovery.asking import Answer, Found
 from gpulse.discovery.dns import Dns
 from gpulse.errors import DiscoveryError
 from tests.discovery.consul_server import wait_until
-from tests.discovery.dns_server import NameServer, free_port, name_server
+from tests.discovery.dns_server import NameServer, name_server
 from tests.discovery.following import following
+from tests.ports import free_port
 
 __all__ = ["name_server"]
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import httpx
 
+from tests.ports import free_port
+
 GPULSE = Path(sys.executable).with_name("gpulse")
 
 
@@ -30,7 +32,7 @@ class RunningHub:
         self._data = tempfile.TemporaryDirectory()
         data = [] if "--data" in arguments else ["--data", self._data.name]
         self.process = subprocess.Popen(
-            [GPULSE, *arguments, *data, "--port", str(port)],
+            [GPULSE, *arguments, *data, "--port", str(port or free_port())],
             env=environment,
             cwd=directory,
             stdout=subprocess.PIPE,

@@ -15,6 +15,8 @@ from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from tests.ports import free_port
+
 JSON = "application/json"
 
 
@@ -121,7 +123,7 @@ class StandInHub:
         self._listener: socket.socket | None = None
         self._links: list[socket.socket] = []
         self._threads: list[threading.Thread] = []
-        self.port = 0
+        self.port = free_port()
 
     @property
     def url(self) -> str:
@@ -137,7 +139,6 @@ class StandInHub:
     def start(self) -> None:
         """Listen, again on the same port after a stop."""
         self._listener = socket.create_server(("127.0.0.1", self.port))
-        self.port = self._listener.getsockname()[1]
         self._thread(self._accept, self._listener)
 
     def stop(self) -> None:

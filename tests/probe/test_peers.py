@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.fake_nvml import FakeNvml, Process, a100_mig_node, h100_node, rtx3090_node
+from tests.ports import free_port
 
 PEERS = Path(__file__).resolve().parent.parent.parent / ".venv-peers" / "bin"
 MIB = 1 << 20
@@ -173,9 +173,7 @@ def test_nvitop_draws_its_table(fake, pids):
 def scrape(fake: FakeNvml, pids: list[int]) -> dict[tuple[str, str, str], float]:
     """What nvitop-exporter serves, once it knows all processes: metric, uuid and pid to value."""
     wanted = {str(pid) for pid in pids}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [PEERS / "nvitop-exporter", "--bind-address", "127.0.0.1", "--port", str(port), "--interval", "0.25"]
     exporter = subprocess.Popen(
         command, env=fake.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True

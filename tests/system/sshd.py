@@ -15,6 +15,7 @@ import pytest
 
 from tests.fake_nvml import FakeNvml, h100_node
 from tests.interpreters import interpreters
+from tests.ports import free_port
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
 PLAIN_PATH = "/usr/bin:/bin"
@@ -179,9 +180,3 @@ ForceCommand {folder}/login
         self.signal(signal.SIGKILL, everything)
         if self.process:
             self.process.wait(10)
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])

@@ -13,9 +13,10 @@ import pytest
 import gpulse
 from gpulse.tls.own import own_fingerprint
 from tests.hub.running import GPULSE, RunningHub
+from tests.ports import free_port
 from tests.probe.machine import CRONTAB, alive, until
 from tests.system.own_machine import OwnMachine
-from tests.system.sshd import free_port, oldest_python
+from tests.system.sshd import oldest_python
 
 # Nobody listens there.
 NO_HUB = "http://127.0.0.1:9"

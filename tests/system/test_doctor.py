@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.system.sshd import free_port
+from tests.ports import free_port
 
 
 @pytest.fixture

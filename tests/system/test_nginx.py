@@ -21,7 +21,7 @@ import websockets
 
 from tests.chromium import opened
 from tests.hub.running import RunningHub
-from tests.system.sshd import free_port
+from tests.ports import free_port
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "api.md"
 CONFIG = """

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import httpx
 import pytest
 
 from tests.hub.running import RunningHub
+from tests.ports import free_port
 
 CONFIG = """
 global:
@@ -23,11 +23,6 @@ scrape_configs:
     static_configs:
       - targets: ["{address}"]
 """
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 class Prometheus:

@@ -15,9 +15,10 @@ from gpulse.transport import bundle
 from gpulse.transport.ssh import SshSettings, SshTarget
 from tests.conform import conforms
 from tests.interpreters import interpreters
+from tests.ports import free_port
 from tests.system.conftest import target
 from tests.system.hub import first_failure, first_line, hub
-from tests.system.sshd import free_port, make_key, oldest_python
+from tests.system.sshd import make_key, oldest_python
 
 MODEL = "NVIDIA H100 80GB HBM3"
 RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "nvidia_smi" / "h100-mig.xml"

@@ -47,8 +47,11 @@ class Recorder:
         began = self._clock()
         while not condition():
             if self._clock() - began > seconds:
-                seen = {"down": self.downs, "log": self.logs, "steps": self.steps}
-                raise AssertionError(f"not within {seconds} s; {json.dumps(seen)[-3000:]}")
+                seen = {
+                    word: {name: told[-5:] for name, told in of.items()}
+                    for word, of in (("down", self.downs), ("log", self.logs), ("steps", self.steps))
+                }
+                raise AssertionError(f"not within {seconds} s; the last of each: {json.dumps(seen)[:6000]}")
             await asyncio.sleep(0.02)
         return self._clock() - began
 

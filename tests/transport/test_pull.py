@@ -1,7 +1,6 @@
 """Pull: real agents asked by a real supervisor, and everything else that may listen on their port."""
 
 import asyncio
-import socket
 import ssl
 import subprocess
 import time
@@ -17,6 +16,7 @@ from gpulse.transport import pull
 from gpulse.transport.pull import Pull, PullTarget
 from gpulse.transport.supervisor import Pace, Supervisor
 from tests.fake_nvml import h100_node
+from tests.ports import free_port
 from tests.probe.serving import TOKEN, Serving
 from tests.transport.recorder import Recorder
 
@@ -114,8 +114,7 @@ def test_an_agent_that_is_started_anew(fake, tmp_path):
     fake.describe(h100_node(1))
 
     async def run():
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        port = free_port()
         async with pulling(target(port)) as seen:
             await seen.until(lambda: seen.downs["n"])
             assert seen.downs["n"][0] == (
