@@ -85,6 +85,9 @@ def planted() -> Fleet:
     # One of those that the checks tell of, too.
     reports = [{"collector": "nvidia_nvml", "message": "hush_login and 918273: cannot be read"}]
     fleet.line("gpu1", snapshot("gpu1", cards, processes, reports=reports))
+    fleet.log("gpu1", "hush_login has no home on it")
+    fleet.place(NodePlace(name="gpu2", address="ssh gpu2"))
+    fleet.down("gpu2", "hush_login may not log in to it; ask hush_login")
     fleet.tick()
     return fleet
 

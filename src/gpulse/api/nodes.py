@@ -15,6 +15,7 @@ from gpulse.api.queries import Limit, Offset, OfPeople, Paged
 from gpulse.api.selection import encoded_nodes, select, unknown_node
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.roster import Roster
+from gpulse.fleet.seeing import seen_words
 from gpulse.fleet.state import FREE, NODE_STATES
 from gpulse.fleet.views import LogEntry, NodeState, NodeView
 
@@ -42,7 +43,7 @@ class NodePage(msgspec.Struct, kw_only=True):
     next: int | None
 
 
-class LogQuery(msgspec.Struct, frozen=True, kw_only=True):
+class LogQuery(OfPeople, frozen=True, kw_only=True):
     """Which entries, the newest first."""
 
     limit: Limit = 100
@@ -116,10 +117,11 @@ async def get_node(hub: Hub, query: object, path: Mapping[str, str], incoming: I
     return node
 
 
-async def get_log(hub: Hub, query: LogQuery, path: Mapping[str, str]) -> LogPage:
+async def get_log(hub: Hub, query: LogQuery, path: Mapping[str, str], incoming: Incoming) -> LogPage:
     if not hub.fleet.has(path["node"]):
         raise await unknown_node(hub.fleet, path["node"])
-    entries = hub.fleet.log_of(path["node"])[::-1]
+    told = hub.fleet.log_of(path["node"])[::-1]
+    entries = [LogEntry(time=entry.time, message=seen_words(entry.message, incoming.sight)) for entry in told]
     return LogPage(
         items=entries[query.offset : query.offset + query.limit],
         total=len(entries),
@@ -161,6 +163,7 @@ ENDPOINTS = (
         handle=get_log,
         may="read",
         query=LogQuery,
+        of_people=True,
         path_parameters=_NODE,
         errors=(400, 404, 406),
         # Entries come between ticks.

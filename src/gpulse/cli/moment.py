@@ -52,7 +52,7 @@ def ask_moment(hub: Hub, sight: Level) -> Moment:
         people=people.items,
         others=people.others,
         history=_history(hub, names),
-        logs={name: log for name in names if (log := _log(hub, name))},
+        logs={name: log for name in names if (log := _log(hub, name, sight))},
         logo=hub.file("/logo") if page.logo else None,
         custom_css=hub.file("/custom.css") if page.custom_css else None,
     )
@@ -76,8 +76,8 @@ def _history(hub: Hub, names: list[str]) -> dict[str, object] | None:
     return None if last is None else {"node": None, "step_seconds": last.step_seconds, "end": last.end, "gpus": gpus}
 
 
-def _log(hub: Hub, name: str) -> list[msgspec.Raw]:
-    told = _unless_gone(hub, f"/nodes/{quoted(name)}/log", {"limit": str(_LOG_ENTRIES)})
+def _log(hub: Hub, name: str, sight: Level) -> list[msgspec.Raw]:
+    told = _unless_gone(hub, f"/nodes/{quoted(name)}/log", {"limit": str(_LOG_ENTRIES), "sight": sight})
     return [] if told is None else hub.decode(told, _Entries).items
 
 

@@ -6,6 +6,7 @@ from gpulse.fleet.jobs import job_of
 from gpulse.fleet.model import Process, Report
 from gpulse.fleet.sight import SOMEBODY, Sight
 
+ADMINS_ONLY = "only admins are told more"
 # As they are, at "names". Named are what stays: a new field of the probe is hidden until somebody has thought about it.
 _WITH_A_NAME = (
     "pid",
@@ -53,6 +54,11 @@ def seen_reports(reports: Sequence[Report], sight: Sight) -> list[Report]:
     if sight.level != "anonymous":
         return list(reports)
     return [Report(collector=report.collector, message="failed") for report in reports]
+
+
+def seen_words(words: str, sight: Sight) -> str:
+    """What a node, its connection or its login said, which may name somebody."""
+    return ADMINS_ONLY if words and sight.level == "anonymous" else words
 
 
 def _program(process: Process) -> str | None:

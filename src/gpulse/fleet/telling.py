@@ -13,7 +13,7 @@ from gpulse.fleet import flagged, rates, state
 from gpulse.fleet.booked import SOON_SECONDS, Booked, BookedView, spot_of
 from gpulse.fleet.model import Gpu, Host, Process
 from gpulse.fleet.node import Earlier, Node
-from gpulse.fleet.seeing import seen, seen_reports
+from gpulse.fleet.seeing import seen, seen_reports, seen_words
 from gpulse.fleet.sight import Sight
 from gpulse.fleet.views import (
     GPU_STATES,
@@ -50,7 +50,7 @@ def node_view(fleet: Fleet, node: Node, detail: bool, sight: Sight) -> NodeView:
     place = node.place
     code = int(fleet.node_columns.state[node.slot])
     age = fleet.age(node)
-    reason = node.reason
+    reason = seen_words(node.reason, sight)
     if code == state.STALE_NODE:
         reason = f"no snapshot for {age:.0f} s"
     elif code == state.NEW and not reason:

@@ -2499,6 +2499,8 @@ export interface operations {
     getNodeLog: {
         parameters: {
             query?: {
+                /** @description No more of anybody than strangers see at this level; never more than you see without it. */
+                sight?: "anonymous" | "full" | "names";
                 /** @description How many to tell of at most. */
                 limit?: number;
                 /** @description How many to leave out; `next` of the answer before. */
