@@ -4314,6 +4314,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
+            /** @description The filter, a time, or what a node sent, is not understood; or a reservation is not within the rules. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
             /** @description The hub does not work as it should. */
             503: {
                 headers: {
