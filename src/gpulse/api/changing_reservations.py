@@ -126,6 +126,7 @@ ENDPOINTS = (
         method="POST",
         body=NewReservation,
         status=201,
+        also={200: "What would be, with dry_run; nothing is saved."},
         errors=_CHANGE_ERRORS,
     ),
     Endpoint(

@@ -61,6 +61,8 @@ class Endpoint:
     # The key of who asks, where it stands in the body.
     key_in_body: Callable[[Any], str] | None = None
     status: int = 200
+    # What it means when the same comes with another status.
+    also: Mapping[int, str] = field(default_factory=dict)
     # Whether it tells of people: then an answer is kept only for those who see the same of others.
     of_people: bool = False
     # Whether it is another one for who has a reservation; of all others nobody is told who asks.

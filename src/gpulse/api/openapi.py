@@ -97,6 +97,8 @@ def _operation(endpoint: Endpoint, of_type: dict[int, dict[str, Any]], error_sch
             "ETag": {"description": "Stays the same until the next tick.", "schema": {"type": "string"}}
         }
         responses["304"] = {"description": "Nothing is new since the ETag in If-None-Match."}
+    for good, meaning in endpoint.also.items():
+        responses[str(good)] = {"description": meaning, "content": content}
     for status in sorted({*endpoint.errors, *_refusals(endpoint)}):
         responses[str(status)] = _error(status, endpoint.media, error_schema)
     operation: dict[str, Any] = {"operationId": endpoint.name, "summary": endpoint.summary, "responses": responses}

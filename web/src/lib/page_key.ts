@@ -1,6 +1,6 @@
 /** This page's half of a session: browsers send cookies to every port of a host, and what a page keeps to none. */
 import { hubUrl } from "./hub";
-import { forget, keep, recall } from "./remember";
+import { forget, keep, recall, watch } from "./remember";
 
 /** By the hub, as several may share an origin below paths of their own; the viewer at /api/docs reads it too. */
 function name(): string {
@@ -14,6 +14,11 @@ export function pageKey(): string | null {
 export function keepPageKey(key: string | null): void {
   if (key === null) forget(name());
   else keep(name(), key);
+}
+
+/** Calls back when another tab has another key, or none any more. */
+export function watchPageKey(changed: (gone: boolean) => void): void {
+  watch(name(), changed);
 }
 
 /** What goes along with a request: the key, where somebody has signed in. */

@@ -2,7 +2,7 @@
 import { ApiError, type MeView, get } from "./api/api";
 import { send } from "./api/send";
 import { isExport } from "./hub";
-import { keepPageKey, pageKey } from "./page_key";
+import { keepPageKey, pageKey, watchPageKey } from "./page_key";
 
 /** Other tabs of this browser. */
 const CHANNEL = "gpulse.session";
@@ -19,6 +19,11 @@ class Session {
 
   #channel: BroadcastChannel | null = null;
   #questions = 0;
+  /** Questions are numbered: an answer that was overtaken by that to a later one tells nothing any more. */
+  #asked = 0;
+  #answered = 0;
+  /** The last question that was asked because somebody had signed out; 0: its answer was taken. */
+  #meant = 0;
 
   get name(): string | null {
     return this.me?.name ?? null;
@@ -48,6 +53,10 @@ class Session {
     if (isExport()) return;
     this.#channel = new BroadcastChannel(CHANNEL);
     this.#channel.onmessage = (message) => void this.ask(message.data === ("signed-out" satisfies News));
+    // What another tab has stored may come later than its words. One that only tries a key troubles nobody.
+    watchPageKey((gone) => {
+      if (gone || this.name === null || this.asking) void this.ask(gone);
+    });
     const before = pageKey();
     if (key !== null && KEY.test(key)) keepPageKey(key);
     await this.ask();
@@ -60,8 +69,9 @@ class Session {
   /** Asks the hub who looks. `meant`: somebody has signed out just now, in this browser. */
   async ask(meant = false): Promise<void> {
     this.#questions++;
+    const question = this.#next(meant);
     try {
-      this.#take(await get<MeView>("/api/v1/me"), meant);
+      this.#take(await get<MeView>("/api/v1/me"), question);
     } catch (error) {
       // The live stream tells whether the hub is there.
       if (!(error instanceof ApiError)) throw error;
@@ -87,18 +97,28 @@ class Session {
       if (!(error instanceof ApiError) || error.code !== "sign_in") throw error;
     }
     keepPageKey(null);
-    if (me !== null) this.#take(me, true);
+    if (me !== null) this.#take(me, this.#next(true));
     else await this.ask(true);
     this.#channel?.postMessage("signed-out" satisfies News);
   }
 
   #signedIn({ page_key = null, ...me }: MeView): void {
     keepPageKey(page_key);
-    this.#take(me, false);
+    this.#take(me, this.#next(false));
     this.#channel?.postMessage("signed-in" satisfies News);
   }
 
-  #take(me: MeView, meant: boolean): void {
+  #next(meant: boolean): number {
+    this.#asked++;
+    if (meant) this.#meant = this.#asked;
+    return this.#asked;
+  }
+
+  #take(me: MeView, question: number): void {
+    if (question < this.#answered) return;
+    this.#answered = question;
+    const meant = this.#meant > 0 && question >= this.#meant;
+    if (meant) this.#meant = 0;
     const [before, name, could] = [this.who, this.name, this.mayRead];
     if (me.name !== null || meant) this.ended = null;
     else if (name !== null) this.ended = name;

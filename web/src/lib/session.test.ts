@@ -33,6 +33,9 @@ interface Asked {
 let asked: Asked[] = [];
 let answers: Response[] = [];
 let changes = 0;
+/** Called as by a browser when another tab has stored something. */
+let stored: (event: { key: string | null; newValue: string | null }) => void = () => undefined;
+const STORED_AS = "gpulse.key http://hub.example/gpulse/";
 const answer = (body: unknown, status = 200, headers: Record<string, string> = {}) =>
   answers.push(new Response(JSON.stringify(body), { status, headers }));
 const refuse = (status: number, code: string, headers: Record<string, string> = {}) =>
@@ -41,6 +44,7 @@ const refuse = (status: number, code: string, headers: Record<string, string> = 
 beforeEach(() => {
   [asked, answers, changes] = [[], [], 0];
   vi.stubGlobal("document", { baseURI: "http://hub.example/gpulse/" });
+  vi.stubGlobal("window", { addEventListener: (_kind: string, listener: typeof stored) => (stored = listener) });
   vi.stubGlobal("fetch", async (url: URL, options: RequestInit = {}) => {
     const { method = "GET", headers = {}, body } = options;
     asked.push({ method, path: url.pathname + url.search, headers: headers as Record<string, string>, body });
@@ -203,4 +207,47 @@ test("mine is the account, unless its person chose another name; each account ha
   expect(settings.me).toBe("ann");
   session.me = null;
   expect(settings.me).toBe("somebody");
+});
+
+test("an answer that was overtaken changes nothing", async () => {
+  const waiting: ((me: MeView) => void)[] = [];
+  vi.stubGlobal("fetch", () => new Promise((resolve) => waiting.push((me) => resolve(new Response(JSON.stringify(me))))));
+  const [early, late] = [session.ask(), session.ask()];
+  waiting[1](ann);
+  await late;
+  waiting[0](nobody);
+  await early;
+  expect([session.name, session.ended, changes]).toEqual(["ann", null, 1]);
+  // That somebody signed out stays known, whichever answer is the first.
+  const [meant, other] = [session.ask(true), session.ask()];
+  waiting[3](nobody);
+  await other;
+  expect([session.name, session.ended]).toEqual([null, null]);
+  waiting[2](nobody);
+  await meant;
+  expect(session.ended).toBeNull();
+  // And so it does when what was asked before comes after it.
+  session.me = ann;
+  const [before, out] = [session.ask(), session.ask(true)];
+  waiting[4](ann);
+  await before;
+  waiting[5](nobody);
+  await out;
+  expect([session.name, session.ended]).toEqual([null, null]);
+});
+
+test("the key of another tab may come later than its words", async () => {
+  answer(nobody);
+  await session.begin();
+  answer(ann);
+  stored({ key: STORED_AS, newValue: `"${KEY}"` });
+  await vi.waitFor(() => expect(session.name).toBe("ann"));
+  const before = asked.length;
+  stored({ key: STORED_AS, newValue: '"gpp_000000000000_beef"' });
+  stored({ key: "gpulse.theme", newValue: null });
+  expect(asked.length).toBe(before);
+  answer(nobody);
+  stored({ key: STORED_AS, newValue: null });
+  await vi.waitFor(() => expect(session.name).toBeNull());
+  expect(session.ended).toBeNull();
 });

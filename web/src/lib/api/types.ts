@@ -3346,6 +3346,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description What would be, with dry_run; nothing is saved. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReservationView"];
+                };
+            };
             /** @description What was asked for. */
             201: {
                 headers: {
