@@ -8,7 +8,7 @@ import time
 import pytest
 
 from gpulse.api import heads
-from gpulse.api.application import create_app
+from gpulse.api.application import SERVER_OPTIONS, create_app
 from gpulse.fleet.fleet import Fleet
 from tests.api.people import open_access
 from tests.api.serving import exchange, served
@@ -83,6 +83,18 @@ def test_time_for_the_head_is_not_that_for_the_answer(port, monkeypatch):
             connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
             assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
             time.sleep(0.5)
+
+
+def test_a_kept_connection_is_not_ended_under_a_proxy(port):
+    """A request that comes in the moment of the end is lost, and a POST cannot be sent again."""
+    proxies_seconds = 60
+    assert SERVER_OPTIONS["timeout_keep_alive"] > proxies_seconds
+    with socket.create_connection(("127.0.0.1", port), 5) as connection:
+        for pause in (5.5, 0):
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+            # The server's own would be 5 s.
+            time.sleep(pause)
 
 
 def test_others_are_served_meanwhile(port):

@@ -39,6 +39,8 @@ SERVER_OPTIONS: dict[str, Any] = {
     "ws_ping_timeout": 20.0,
     "ws_max_size": 65536,
     "server_header": False,
+    # Longer than proxies keep theirs (nginx: 60 s): where the hub ends one while a request is on its way, that is lost.
+    "timeout_keep_alive": 65,
     # Whoever is on this machine could say with X-Forwarded-For that they are the proxy; who is one is in the settings.
     "proxy_headers": False,
 }
