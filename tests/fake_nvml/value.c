@@ -18,7 +18,7 @@ double wall_clock(void)
 unsigned monotonic_milliseconds(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    clock_gettime(CLOCK_MONOTONIC, &now);
     return (unsigned)((u64)now.tv_sec * 1000 + (u64)now.tv_nsec / 1000000);
 }
 
