@@ -120,10 +120,10 @@ async def get_node(hub: Hub, query: object, path: Mapping[str, str], incoming: I
 async def get_log(hub: Hub, query: LogQuery, path: Mapping[str, str], incoming: Incoming) -> LogPage:
     if not hub.fleet.has(path["node"]):
         raise await unknown_node(hub.fleet, path["node"])
-    told = hub.fleet.log_of(path["node"])[::-1]
-    entries = [LogEntry(time=entry.time, message=seen_words(entry.message, incoming.sight)) for entry in told]
+    entries = hub.fleet.log_of(path["node"])[::-1]
+    wanted = entries[query.offset : query.offset + query.limit]
     return LogPage(
-        items=entries[query.offset : query.offset + query.limit],
+        items=[LogEntry(time=one.time, message=seen_words(one.message, incoming.sight)) for one in wanted],
         total=len(entries),
         next=next_offset(query.offset, query.limit, len(entries)),
     )

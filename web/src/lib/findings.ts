@@ -46,7 +46,7 @@ export interface Trouble {
   count: number;
   /** "gpu01:0–3", "gpu01"; empty where it is about all of a reservation. */
   place: string;
-  /** Of the first of them. */
+  /** When the earliest of them began. */
   since: number;
 }
 
