@@ -1,7 +1,7 @@
 """The page in a real browser, with everything written down that it must not do."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -78,8 +78,12 @@ class Seen:
 def visit(browser: Browser, url: str, width: int = 1440, **options: Any) -> Iterator[Seen]:
     """A person with an empty browser; `options` are those of a Playwright context."""
     context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **options)
-    context.set_default_timeout(WAIT_MS)
-    try:
-        yield Seen(context.new_page(), url)
-    finally:
-        context.close()
+    with closing(context):
+        context.set_default_timeout(WAIT_MS)
+        try:
+            yield Seen(context.new_page(), url)
+        finally:
+            # An answer that a test is still changing would fail later, in a test that has nothing to do with it.
+            context.unroute_all(behavior="wait")
+            for page in context.pages:
+                page.unroute_all(behavior="wait")
