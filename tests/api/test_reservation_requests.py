@@ -7,7 +7,11 @@ import pytest
 
 from gpulse.errors import StoreError
 from gpulse.reservations.rules import END_OF_TIME
+from tests.api.asking import ask
 from tests.api.booking import HOUR, NOW, Site, code
+from tests.api.fleets import add, card, process, snapshot
+
+DAY = 24 * HOUR
 
 
 @pytest.fixture
@@ -56,6 +60,73 @@ def test_a_refusal_shows_what_was_understood(site: Site, more, wanted, told):
     answer = site.reserve("gpu1:1", **more)
     assert code(answer, 422) == wanted
     assert told in answer.json()["error"]["detail"]
+
+
+def test_what_was_understood_has_whole_seconds(site: Site):
+    site.clock.now += 0.25
+    assert ", 10:00 CET until Thursday" in site.reserve("gpu1:1", **{"for": "73h"}).json()["error"]["detail"]
+
+
+def test_whose_must_have_a_name(site: Site):
+    answer = site.reserve("gpu1:1", person="", who="admin")
+    assert (code(answer, 422), answer.json()["error"]["message"]) == ("no_person", "the person has no name")
+
+
+def test_too_long_is_said_of_a_wish_too(site: Site):
+    site.made("gpu1:1", "gpu1:2", "gpu1:3", who="admin")
+    wish = {"wish": {"n": 3, "same_node": True, "q": "node:gpu1"}, "for": "2h"}
+    assert code(site.ask("reservations", "POST", wish), 409) == "conflict"
+    assert code(site.ask("reservations", "POST", wish | {"for": "100d"}), 422) == "too_long"
+    assert code(site.ask("reservations", "POST", wish | {"person": "alice"}), 403) == "not_yours"
+
+
+def test_nothing_is_offered_that_would_be_refused(site: Site):
+    """A member reserves 30 days ahead at most."""
+    site.made("gpu1:1", start=NOW + 29 * DAY, end=NOW + 31 * DAY, who="admin")
+    for who, starts in {"member": [29], "admin": [29, 31]}.items():
+        refused = site.reserve("gpu1:1", start=NOW + 29 * DAY, end=NOW + 29 * DAY + HOUR, who=who).json()["error"]
+        offered = refused["alternatives"]
+        assert sorted((one["start"] - NOW) / DAY for one in offered) == starts
+    wish = {"wish": {"n": 4, "same_node": True, "q": "node:gpu1"}, "start": NOW + 29 * DAY, "for": "2h"}
+    assert site.ask("reservations", "POST", wish).json()["error"]["alternatives"] == []
+    assert len(site.ask("reservations", "POST", wish, who="admin").json()["error"]["alternatives"]) == 1
+
+
+def test_what_is_not_free_now_is_told_of(site: Site):
+    assert site.made("gpu1:0", start=NOW + 3 * HOUR)["notice"] is None, "by then it may be"
+    add(site.fleet, "gpu3", 6)
+    cards = [card(f"GPU-gpu3-{index}", index) for index in range(6)]
+    everywhere = [process(20 + index, "alice", one["uuid"], "train") for index, one in enumerate(cards)]
+    site.fleet.line("gpu3", snapshot("gpu3", cards, everywhere))
+    site.fleet.tick()
+    told = site.reserve(*(f"gpu3:{index}" for index in range(5)), dry_run=True, who="admin").json()["notice"]
+    assert told == (
+        "gpu3:0 is in use now by alice; gpu3:1 is in use now by alice; gpu3:2 is in use now by alice;"
+        " and 2 more of them are in use or down"
+    )
+    assert site.made("gpu3:0", person="alice", who="admin")["notice"] is None, "it is her own"
+    site.fleet.down("gpu3", "no route to host")
+    site.fleet.tick()
+    assert site.made("gpu3:1", "gpu3:2", who="admin")["notice"] == "gpu3 is not up now"
+
+
+def test_an_admin_with_a_lesser_key_is_told_so(site: Site):
+    made = site.made("gpu1:1")
+    bearer = {"Authorization": f"Bearer {site.people.key('admin', 'read', 'write')}"}
+    path = f"/api/v1/reservations/{made['id']}"
+    for method, body in (("DELETE", None), ("PATCH", b'{"comment": "x"}')):
+        answer = ask(site.app, path, method, bearer, body)
+        assert code(answer, 403) == "not_yours"
+        assert "so may you with a key that has the scope admin" in answer.json()["error"]["detail"]
+    assert site.ask("reservations").json()["reservations"] == [made]
+
+
+def test_a_length_is_meant_from_now_on_where_it_has_begun(site: Site):
+    runs = site.made("gpu1:1", **{"for": "8h"})
+    comes = site.made("gpu1:2", start=NOW + 2 * HOUR)
+    site.tick(HOUR)
+    for one, end in ((runs, NOW + 4 * HOUR), (comes, NOW + 5 * HOUR)):
+        assert site.ask(f"reservations/{one['id']}", "PATCH", {"end": "3h"}).json()["end"] == end
 
 
 def test_milliseconds_are_no_seconds(site: Site):

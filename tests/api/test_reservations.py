@@ -49,6 +49,9 @@ def test_reserve_and_read_it_back(site: Site):
         True,
         True,
     )
+    # Only who reserves it is told that.
+    assert made.pop("notice") == "gpu1:0 is in use now by alice"
+    made["notice"] = None
     page = site.ask("reservations").json()
     assert page["reservations"] == [made]
     assert (page["now"], page["next"], page["enabled"], page["zone"]) == (NOW, None, True, "Europe/Berlin")

@@ -4,13 +4,15 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from tests.api.booking import HOUR
-from tests.cli.booking_site import Running, running
+from tests.cli.booking_site import ZONE, Running, running
 
 QUESTION = "Change it? [Y/n]: "
 
@@ -112,8 +114,8 @@ def test_a_cancelled_one_is_listed_as_it_was_planned(hub: Running):
     made = hub.site.made("gpu1:1", start=hub.site.clock.now + 96 * HOUR)
     hub.run("cancel", made["id"])
     line = hub.run("reservations", "--mine", "--all").stdout.splitlines()[1]
-    begins, ends = re.findall(r"\d{4}-\d\d-\d\d \d\d:\d\d", line)
-    assert begins < ends
+    planned = (datetime.fromtimestamp(made[name], ZoneInfo(ZONE)) for name in ("start", "end"))
+    assert re.findall(r" (\d+) \w{3}(?: \d{4})? (\d\d:\d\d)", line) == [(str(at.day), f"{at:%H:%M}") for at in planned]
     assert " cancelled" in line
 
 

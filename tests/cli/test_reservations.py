@@ -1,10 +1,13 @@
 """The commands for reservations against the real API, as people and scripts run them."""
 
+import asyncio
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gpulse.cli.places import Gpu, parse, text_of
@@ -40,6 +43,14 @@ def test_what_is_in_the_way_and_what_instead(hub: Running):
     assert told[1].startswith("  in the way: gpu1:1 for member until ")
     assert told[1].endswith(" “mine”")
     assert told[2].startswith("  instead: gpu1:0-1 from ")
+    told = json.loads(hub.run("reserve", "gpu1:0-1", "--for", "1h", "--json", who="admin").stdout)["error"]
+    assert (told["code"], told["conflicts"][0]["comment"], len(told["alternatives"])) == ("conflict", "mine", 2)
+
+
+def test_what_is_in_the_way_later_begins_then(hub: Running):
+    hub.run("reserve", "gpu1:1", "--from", "3h", "--for", "2h")
+    told = hub.run("reserve", "gpu1:1", "--for", "1d", who="admin").stderr.splitlines()[1]
+    assert re.fullmatch(r"  in the way: gpu1:1 for member from \w+day .* until \w+day .*", told)
 
 
 def test_a_wish_and_a_dry_run(hub: Running):
@@ -92,6 +103,27 @@ def test_list_extend_end_and_cancel(hub: Running):
     assert hub.run("end", "ffff").returncode == 2
     assert hub.run("reservations", "--mine").stdout == "there are no reservations\n"
     assert "over" in hub.run("reservations", "--mine", "--all").stdout
+
+
+def test_in_a_narrow_terminal_times_stay(hub: Running):
+    hub.run("reserve", "gpu1:1", "--for", "2h", "--comment", "what others shall know about it")
+    for width, columns in {80: 6, 200: 7}.items():
+        head, line, *_ = hub.run("reservations", "--width", str(width)).stdout.splitlines()
+        assert head.split() == ["ID", "PERSON", "GPUS", "FROM", "UNTIL", "STATE", "COMMENT"][:columns]
+        assert len(line) <= width
+
+
+def test_who_did_not_come_is_told_so(hub: Running):
+    """Also without --all, for a day."""
+    site = hub.site
+    site.desk.settings = msgspec.structs.replace(site.settings, release_no_shows=True, no_show_minutes=5)
+    hub.run("reserve", "gpu2:1", "--for", "2h")
+    site.tick(6 * 60)
+    # The command goes by the clock of its machine.
+    [released] = asyncio.run(site.desk.release_no_shows())
+    assert "no-show, released" in hub.run("reservations", "--mine").stdout
+    assert hub.run("reservations").stdout == "there are no reservations\n"
+    assert released.person == "member"
 
 
 def test_comments_json(hub: Running):

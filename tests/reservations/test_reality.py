@@ -93,9 +93,13 @@ def test_a_hold_is_there_to_be_unused():
     assert found([hold], NOW + 4 * HOUR, uses(a0="bob")) == [("squatter", "r", "a:0", "bob")]
 
 
-def test_a_squatter_does_not_make_it_used():
-    mine = reservation("a:0", 0, 5, "ann", id="r")
-    assert [kind for kind, *_ in found([mine], NOW + HOUR, uses(a0="bob"))] == ["squatter", "no_show"]
+def test_who_finds_somebody_else_there_is_no_no_show():
+    mine = reservation("a:0 a:1", 0, 5, "ann", id="r")
+    told, memory = findings([mine], NOW + HOUR, uses(a0="bob", a1=""), BEGAN, SETTINGS)
+    assert [one.kind for one in told] == ["squatter"]
+    # Once it can be had it is as if it had begun then.
+    assert found([mine], NOW + 1.4 * HOUR, uses(a0="", a1=""), memory) == []
+    assert [kind for kind, *_ in found([mine], NOW + 1.5 * HOUR, uses(a0="", a1=""), memory)] == ["no_show"]
 
 
 def test_overrun_until_a_day_later():

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UnsetType
 from starlette.responses import Response
 
+from gpulse.api import notices
 from gpulse.api.bodies import Incoming, decode
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
@@ -21,7 +22,6 @@ from gpulse.api.reserving import (
     choice_of,
     kinds_of,
     login_of,
-    notice_of,
     places_of,
     span_of,
 )
@@ -62,7 +62,7 @@ async def make_reservation(
     except ReservationError as error:
         raise views_for(hub, desk, incoming).refused(times.told(error, start, end)) from None
     told = views_for(hub, desk, incoming).reservation(made)
-    told.notice = notice_of(hub, made.person) if made.person != who.name else None
+    told.notice = notices.of_new(hub, made, who, incoming.sight, times.now)
     return Response(msgspec.json.encode(told), media_type="application/json") if asked.dry_run else told
 
 
@@ -78,7 +78,8 @@ async def change_reservation(hub: Hub, query: object, path: Mapping[str, str], i
     if not isinstance(asked.extend, UnsetType):
         end = before.end + parse_span(asked.extend).total_seconds()
     elif not isinstance(asked.end, UnsetType):
-        end = times.end(asked.end, before.start if start is None else start)
+        # Of what has begun, lengths are meant from now on.
+        end = times.end(asked.end, max(before.start, times.now) if start is None else start)
     changes = Changes(
         person=None if isinstance(asked.person, UnsetType) else login_of(hub, asked.person),
         places=None if isinstance(asked.gpus, UnsetType) else await places_of(hub, asked.gpus),
@@ -102,7 +103,7 @@ async def change_reservation(hub: Hub, query: object, path: Mapping[str, str], i
         meant = (before.start if start is None else start, before.end if end is None else end)
         raise views_for(hub, desk, incoming).refused(times.told(error, *meant)) from None
     told = views_for(hub, desk, incoming).reservation(changed)
-    told.notice = notice_of(hub, changed.person) if changed.person != before.person else None
+    told.notice = notices.of_person(hub, changed.person) if changed.person != before.person else None
     return told
 
 
@@ -111,7 +112,10 @@ async def end_reservation(hub: Hub, query: object, path: Mapping[str, str], inco
     del query
     desk = desk_of(hub)
     witness = noted(actor(incoming.who, incoming.address), "end")
-    ended = await desk.table.end(path["reservation"], by_of(desk.settings, incoming.who), witness=witness)
+    try:
+        ended = await desk.table.end(path["reservation"], by_of(desk.settings, incoming.who), witness=witness)
+    except ReservationError as error:
+        raise views_for(hub, desk, incoming).refused(error) from None
     return views_for(hub, desk, incoming).reservation(ended)
 
 

@@ -16,6 +16,10 @@ from gpulse.reservations.model import Alternative, Change, Ending, Place, Reserv
 from gpulse.reservations.reality import Finding, Kind, words
 from gpulse.reservations.rules import By, may_change
 
+# What admins are free of.
+_FOR_ADMINS = ("not_yours", "too_far", "too_long", "too_many", "too_many_gpus")
+_OTHER_KEY = "make one on your account's page and give it to gpulse login"
+
 
 class ReservedGpu(msgspec.Struct, kw_only=True):
     """A place that is reserved: `index` is "0", of a MIG instance "0.2"."""
@@ -120,6 +124,13 @@ def by_of(settings: Settings, who: Identity) -> By:
     return By(who.name or "", admin, settings.limits_of("admin" if admin else "member"))
 
 
+def explained(error: ReservationError, who: Identity) -> ReservationError:
+    """An admin who came with a lesser key is not sent to an admin."""
+    if error.code in _FOR_ADMINS and who.role == "admin" and "admin" not in who.scopes:
+        error.detail = f"an admin may, and so may you with a key that has the scope admin, or on the page; {_OTHER_KEY}"
+    return error
+
+
 class Views:
     """Makes them for one who asks, at one moment."""
 
@@ -183,7 +194,7 @@ class Views:
 
     def refused(self, error: ReservationError) -> Refused:
         return Refused(
-            error,
+            explained(error, self._who),
             [self.reservation(one) for one in error.conflicts],
             [self._alternative(one) for one in error.alternatives],
         )

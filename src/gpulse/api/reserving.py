@@ -1,5 +1,6 @@
 """What people send to reserve: read into times, places and wishes, or refused in words."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, NamedTuple
@@ -41,7 +42,7 @@ When = Annotated[
 ]
 Length = Annotated[str, Meta(max_length=120, description="For how long: `2d 4h`, `90m`.")]
 Comment = Annotated[str, Meta(max_length=LONGEST_COMMENT)]
-Person = Annotated[str, Meta(min_length=1, max_length=200, description="Whose it is; for others by admins.")]
+Person = Annotated[str, Meta(max_length=200, description="Whose it is; for others by admins.")]
 Zone = Annotated[str, Meta(max_length=100, description="The zone of times without one: `Europe/Berlin`.")]
 
 
@@ -109,7 +110,8 @@ class Times:
     def told(self, error: ReservationError, start: float, end: float) -> ReservationError:
         """With the moments that were understood, where it is about those."""
         if error.code in _OF_TIMES and min(start, end) >= 0 and max(start, end) < END_OF_TIME:
-            meant = f"understood: from {shown(self.local(start))} until {shown(self.local(end))}"
+            from_, until = (shown(self.local(math.floor(moment))) for moment in (start, end))
+            meant = f"understood: from {from_} until {until}"
             error.detail = f"{error.detail}; {meant}"
         return error
 
@@ -237,12 +239,3 @@ def login_of(hub: Hub, person: str) -> str:
     called = hub.fleet.settings.people
     logins = [] if wanted in called else [login for login, name in called.items() if name == wanted]
     return logins[0] if len(logins) == 1 else wanted
-
-
-def notice_of(hub: Hub, login: str) -> str | None:
-    """Where nobody is known by a name it may be misspelt; yet people can come later."""
-    if login in hub.fleet.logins or login in hub.fleet.settings.people:
-        return None
-    if hub.access.directory.accounts.by_name(login) is not None:
-        return None
-    return f"nobody is known here as {login!r}: there is no account of that name, and no process"

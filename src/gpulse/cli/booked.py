@@ -35,6 +35,7 @@ class Reservation(msgspec.Struct):
     state: str
     mine: bool
     hold: bool = False
+    ending: str | None = None
     revision: int = 0
     notice: str | None = None
 
@@ -79,10 +80,12 @@ def moment(seconds: float) -> str:
 
 
 def short(seconds: float) -> str:
-    """For tables: Fri 2026-11-20 18:00."""
+    """For tables: Fri 20 Nov 18:00, and the year where it is another."""
     from gpulse.reservations.zones import own_zone
 
-    return f"{datetime.fromtimestamp(seconds, own_zone()):%a %Y-%m-%d %H:%M}"
+    at, today = (datetime.fromtimestamp(moment, own_zone()) for moment in (seconds, time.time()))
+    year = "" if at.year == today.year else f" {at.year}"
+    return f"{at:%a} {at.day} {at:%b}{year} {at:%H:%M}"
 
 
 def length(seconds: float) -> str:
@@ -114,14 +117,19 @@ def in_full(one: Reservation) -> list[str]:
     return [clean(line) for line in [*told, *([f"note: {one.notice}"] if one.notice else [])]]
 
 
-def refused(hub: Hub, refusal: HubRefused) -> typer.Exit:
+def refused(hub: Hub, refusal: HubRefused, *, as_json: bool = False) -> typer.Exit:
     """Says what is in the way and what could be had instead; other refusals are raised again."""
     if refusal.code != "conflict":
         raise refusal
+    if as_json:
+        told = {name: getattr(refusal, name) for name in ("code", "message", "detail", "conflicts", "alternatives")}
+        typer.echo(msgspec.json.encode({"error": told}))
+        return typer.Exit(NOT_RESERVED)
     typer.echo(f"gpulse: {refusal}", err=True)
     for raw in refusal.conflicts[:10]:
         one = hub.decode(raw, Reservation)
-        words = f"  in the way: {text_of(one.gpus)} for {one.name} until {moment(one.last)}"
+        begins = f" from {moment(one.start)}" if one.state == "coming" else ""
+        words = f"  in the way: {text_of(one.gpus)} for {one.name}{begins} until {moment(one.last)}"
         typer.echo(clean(words + (f" “{one.comment}”" if one.comment else "")), err=True)
         if one.mine:
             own = f"gpulse extend {one.id} TIME makes it longer, gpulse cancel {one.id} lets go of it"

@@ -83,7 +83,7 @@ def _send(hub: Hub, method: str, path: str, content: object = None, *, as_json: 
     try:
         told = hub.send(method, path, content)
     except HubRefused as refusal:
-        raise booked.refused(hub, refusal) from None
+        raise booked.refused(hub, refusal, as_json=as_json) from None
     if as_json:
         typer.echo(told)
         return

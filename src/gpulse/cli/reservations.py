@@ -17,12 +17,14 @@ _COLUMNS = (
     Column("ID"),
     Column("PERSON"),
     Column("GPUS"),
-    Column("FROM", spare=1),
+    Column("FROM"),
     Column("UNTIL"),
     Column("STATE"),
-    Column("COMMENT"),
+    Column("COMMENT", spare=1),
 )
 _STYLES = {"now": "green", "coming": "blue", "over": "dim", "cancelled": "dim"}
+# So long who did not come is told that their GPUs were given to others.
+_RELEASED_SECONDS = 86400.0
 
 
 def reservations(
@@ -42,7 +44,7 @@ def reservations(
 ) -> None:
     """Show the reservations of now and to come, and where what runs is not as reserved."""
     asked, now = Hub(hub, fingerprint, data), time.time()
-    wanted = booked.span(now, past=everything)
+    wanted = booked.span(now, past=everything or mine)
     given = {"node": node, "person": person, "mine": "true" if mine else None}
     wanted |= {name: value for name, value in given.items() if value is not None}
     if form is not None:
@@ -55,7 +57,9 @@ def reservations(
     page = booked.all_pages(asked, body, wanted)
     if not page.enabled:
         raise GpulseError(f"the hub at {asked.url} has no reservations; its settings have reservations.enabled = false")
-    found = [one for one in page.reservations if everything or one.state in ("now", "coming")]
+    found = [
+        one for one in page.reservations if everything or one.state in ("now", "coming") or (mine and _lost(one, now))
+    ]
     typer.echo("\n".join(printed(table(found, page.findings), width)))
 
 
@@ -71,8 +75,15 @@ def table(found: list[Reservation], findings: list[Finding]) -> Table:
     return Table(_COLUMNS, rows, sums, "there are no reservations")
 
 
+def _lost(one: Reservation, now: float) -> bool:
+    """Whether it was released a short time ago."""
+    return one.ending == "no_show" and now - one.last < _RELEASED_SECONDS
+
+
 def _row(one: Reservation, troubles: list[str]) -> list[Span | str]:
-    state = ", ".join(dict.fromkeys([one.state if not one.hold else f"{one.state} (hold)", *troubles]))
+    # Its GPUs were given to others, as nobody came.
+    state = "no-show, released" if one.ending == "no_show" else one.state
+    state = ", ".join(dict.fromkeys([f"{state} (hold)" if one.hold else state, *troubles]))
     return [
         one.id,
         Span(one.name, "bold" if one.mine else ""),

@@ -61,7 +61,7 @@ def reserve(
                 body["start"] = planned.start
         told = asked.send("POST", "/reservations", body)
     except HubRefused as refusal:
-        raise booked.refused(asked, refusal) from None
+        raise booked.refused(asked, refusal, as_json=as_json) from None
     _tell(asked, told, as_json)
 
 

@@ -100,13 +100,14 @@ def _in_the_way(columns: Sequence[Column], widths: Sequence[int], width: int | N
     """Columns to leave out so that the others fit, from the last to the first. The last column can be cut instead."""
     if width is None:
         return []
-    needed = sum(widths[:-1]) + len(_GAP) * (len(widths) - 1) + min(widths[-1], _LAST_AT_LEAST)
+    least = [*widths[:-1], min(widths[-1], _LAST_AT_LEAST)]
+    needed = sum(least) + len(_GAP) * (len(least) - 1)
     gone = []
     for at in sorted(range(len(columns)), key=lambda at: -columns[at].spare):
         if needed <= width or not columns[at].spare:
             break
         gone.append(at)
-        needed -= widths[at] + len(_GAP)
+        needed -= least[at] + len(_GAP)
     return sorted(gone, reverse=True)
 
 

@@ -1,7 +1,7 @@
 """Where what runs is not as it was reserved; pure. It is told, and nothing is done about it here.
 
-squatter: somebody else is on a GPU that is reserved now. no_show: it is reserved now, and for some time its person has
-been on none of its GPUs. overrun: a reservation is over, and its person's processes from before are still there.
+squatter: somebody else is on a GPU that is reserved now. no_show: it is reserved now, and for some time nobody has been
+on any of its GPUs. overrun: a reservation is over, and its person's processes from before are still there.
 blocked: somebody is on a GPU that another's reservation begins on soon. Of nodes that are down nothing is said.
 """
 
@@ -122,10 +122,8 @@ def _overruns(
 def _last_used(one: Reservation, now: float, uses: Mapping[Place, Use], memory: Memory) -> float:
     """When its person was last on one of its GPUs, or may have been, or could first have come."""
     known = [uses[place] for place in one.places if place in uses and uses[place].up]
-    # Who cannot reach a node is no no-show, nor is it known who is on it.
-    if len(known) < len(one.places) or any(use.unknown for use in known):
-        return now
-    if any(seen.login == one.person for use in known for seen in use.seen):
+    # Who cannot reach a node, or finds somebody else there, is no no-show; and it may be unknown who is on it.
+    if len(known) < len(one.places) or any(use.unknown or use.seen for use in known):
         return now
     return max(one.start, memory.began, memory.used.get(one.id, one.start))
 

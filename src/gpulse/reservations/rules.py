@@ -13,7 +13,19 @@ from gpulse.config.reservations import Limits
 from gpulse.errors import ReservationError
 from gpulse.reservations.model import Place, Reservation, Wanted
 
-__all__ = ["NO_LIMITS", "By", "Limits", "begun", "check_change", "check_new", "check_stop", "may_change", "overlapping"]
+__all__ = [
+    "NO_LIMITS",
+    "By",
+    "Limits",
+    "begun",
+    "check_asked",
+    "check_change",
+    "check_new",
+    "check_stop",
+    "in_reach",
+    "may_change",
+    "overlapping",
+]
 
 NO_LIMITS = Limits()
 # Who asks for "now" is late by the time it takes to ask.
@@ -69,20 +81,29 @@ def overlapping(places: Iterable[Place], start: float, end: float, others: Itera
 def check_new(wanted: Wanted, others: Sequence[Reservation], by: By, now: float) -> None:
     """ReservationError where it may not be. Of the others those in its way and its person's are needed."""
     _check_places(wanted.places)
-    if wanted.person != by.name and not by.admin:
-        raise _not_yours("reservations for others are made by admins", "make it for yourself, or ask an admin")
-    start = begun(wanted.start, now)
-    _check_times(start, wanted.end, now)
-    # What somebody had where they came from, they keep.
-    limits = NO_LIMITS if wanted.imported else by.limits_for(wanted.person)
+    check_asked(wanted, by, now)
+    start, limits = begun(wanted.start, now), _limits_of(wanted, by)
     if limits != NO_LIMITS:
-        _check_ahead(start, limits, now)
-        _check_length(start, wanted.end, limits)
         own = [other for other in others if other.person == wanted.person and other.holds and other.last > now]
         _check_count(len(own) + 1, limits)
         span = Span(start, wanted.end)
         _check_gpus([(span, len(wanted.places)), *_spans(own)], [span], limits)
     _check_overlap(wanted.places, start, wanted.end, others)
+
+
+def check_asked(wanted: Wanted, by: By, now: float) -> None:
+    """ReservationError where it may not be, whichever GPUs it were."""
+    if wanted.person != by.name and not by.admin:
+        raise _not_yours("reservations for others are made by admins", "make it for yourself, or ask an admin")
+    start, limits = begun(wanted.start, now), _limits_of(wanted, by)
+    _check_times(start, wanted.end, now)
+    _check_ahead(start, limits, now)
+    _check_length(start, wanted.end, limits)
+
+
+def in_reach(start: float, limits: Limits, now: float) -> bool:
+    """Whether it is not too far ahead."""
+    return limits.ahead_days is None or start <= now + limits.ahead_days * 86400
 
 
 def check_change(before: Reservation, after: Reservation, others: Sequence[Reservation], by: By, now: float) -> None:
@@ -132,6 +153,11 @@ def check_stop(reservation: Reservation, by: By, now: float) -> None:
         raise ReservationError(409, "over", "this reservation is over", "make another")
 
 
+def _limits_of(wanted: Wanted, by: By) -> Limits:
+    """What somebody had where they came from, they keep."""
+    return NO_LIMITS if wanted.imported else by.limits_for(wanted.person)
+
+
 def _added(before: Reservation, after: Reservation) -> list[Span]:
     """When it holds more than before."""
     if set(after.places) - set(before.places) or after.person != before.person:
@@ -161,10 +187,12 @@ def _check_times(start: float, end: float, now: float) -> None:
 
 
 def _check_ahead(start: float, limits: Limits, now: float) -> None:
-    days = limits.ahead_days
-    if days is not None and start > now + days * 86400:
+    if not in_reach(start, limits, now):
         raise ReservationError(
-            422, "too_far", f"at most {days:g} days ahead can be reserved", "take an earlier start, or ask an admin"
+            422,
+            "too_far",
+            f"at most {limits.ahead_days:g} days ahead can be reserved",
+            "take an earlier start, or ask an admin",
         )
 
 

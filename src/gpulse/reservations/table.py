@@ -11,7 +11,7 @@ from gpulse.errors import ReservationError, StoreError
 from gpulse.reservations import writing
 from gpulse.reservations.alternatives import alternatives
 from gpulse.reservations.model import Change, Changes, Place, Reservation, Wanted
-from gpulse.reservations.rules import By, overlapping
+from gpulse.reservations.rules import By, in_reach, overlapping
 from gpulse.reservations.shelf import Around, Shelf
 from gpulse.reservations.writing import Choose
 from gpulse.store import Records, hub
@@ -183,6 +183,7 @@ class Reservations:
         except ReservationError as error:
             if choose is None:
                 await self._advise(error, wanted, kinds)
+            self._bound(error, by, wanted.person)
             raise
 
     async def make_many(
@@ -220,6 +221,7 @@ class Reservations:
                 after = writing.changed(await self.get(identity), changes, self._clock())
                 meant = Wanted(person=after.person, places=after.places, start=after.start, end=after.end)
                 await self._advise(error, meant, kinds, identity)
+                self._bound(error, by, meant.person)
             raise
 
     async def end(self, identity: str, by: By, *, witness: Witness = unseen) -> Reservation:
@@ -282,6 +284,11 @@ class Reservations:
         near = (*self._shelf.on_nodes(nodes, now, float("inf")), *self._shelf.between(wanted.start, wanted.end))
         others = {one.id: one for one in near if one.id != itself}
         error.alternatives = alternatives(wanted, list(others.values()), told, now)
+
+    def _bound(self, error: ReservationError, by: By, person: str) -> None:
+        """What who asks may not have is no alternative."""
+        limits, now = by.limits_for(person), self._clock()
+        error.alternatives = [one for one in error.alternatives if in_reach(one.start, limits, now)]
 
 
 def _since(connection: Connection, revision: int, last_after: float) -> tuple[int, list[Reservation]]:

@@ -76,7 +76,7 @@ class Uses:
 
     def _take(self, node: Node | None, places: Collection[Place], now: float) -> bool:
         changed = False
-        people = {} if node is None else _people(node)
+        people = {} if node is None else people_on(node)
         used = frozenset() if node is None else self._used(node)
         for place in places:
             before = self.by_place.get(place)
@@ -101,14 +101,14 @@ def _use(
     before: Use | None,
     now: float,
 ) -> Use:
-    there = _on(place, people)
+    there = at_place(place, people)
     known = {one.login: one.since for one in before.seen} if before is not None else {}
     seen = tuple(_seen(login, there[login], known.get(login, now), now) for login in sorted(filter(None, there)))
     # Where processes are hidden from the probe, as in a container, only the card itself tells that it is used.
     return Use(up=True, seen=seen, unknown=None in there or (not seen and place.index in used))
 
 
-def _people(node: Node) -> dict[str, list[tuple[str | None, Process]]]:
+def people_on(node: Node) -> dict[str, list[tuple[str | None, Process]]]:
     """By index the logins of who computes there, with their processes; a display on the card holds nobody up."""
     indexes = {gpu.uuid: index_of(gpu) for gpu in node.gpus if gpu.uuid}
     found: dict[str, list[tuple[str | None, Process]]] = {}
@@ -121,7 +121,7 @@ def _people(node: Node) -> dict[str, list[tuple[str | None, Process]]]:
     return found
 
 
-def _on(place: Place, people: Mapping[str, list[tuple[str | None, Process]]]) -> dict[str | None, list[Process]]:
+def at_place(place: Place, people: Mapping[str, list[tuple[str | None, Process]]]) -> dict[str | None, list[Process]]:
     """On a card that is split are those who are on one of its instances."""
     there: dict[str | None, list[Process]] = {}
     for index, processes in people.items():

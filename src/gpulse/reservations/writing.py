@@ -27,6 +27,7 @@ def make(
 ) -> Reservation:
     """One that nobody else has anything of; or ReservationError, and nothing has changed."""
     if choose is not None:
+        rules.check_asked(wanted, by, now)
         start = rules.begun(wanted.start, now)
         chosen = choose(read_all(table.holding(connection, start, float("inf"))))
         wanted = msgspec.structs.replace(wanted, places=tuple(chosen))

@@ -171,14 +171,17 @@ class _Reader:
     def _length(self) -> bool:
         begin = self._at
         since: Literal["now", "start"] = "now" if self._take(_BEFORE) else "start"
-        if since == "start":
-            self._take(_FROM_START)
+        joined = self._take(_FROM_START) if since == "start" else None
         span, end = spans.scan(self._text, self._at)
         if end == self._at:
             self._at = begin
             return False
         self._at = end
         self._once("length of time or day", self.written.length is not None or self.written.day is not None)
+        if self.written.now:
+            # "now + 2h"
+            self._once("time", joined is None or "+" not in joined[0])
+            self.written.now, since = False, "now"
         after = self._take(_AFTER) if since == "start" else None
         if after is None:
             self.written.length = Length(span, since)
@@ -200,8 +203,9 @@ class _Reader:
         raise WhenError(f"in {quoted(self._text)} it is not clear of what the {match['edge']} is meant", HINT)
 
     def _day_word(self) -> bool:
-        if self._take(_NOW):
-            self._once("time", self.written.clock is not None or self.written.day is not None or self.written.now)
+        if self.written.edge is None and self._take(_NOW):
+            there = (self.written.clock, self.written.day, self.written.length)
+            self._once("time", self.written.now or any(part is not None for part in there))
             self.written.now = True
             return True
         if self._take(_TONIGHT):
