@@ -1,6 +1,6 @@
 """The page in a real browser, with everything written down that it must not do."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import urlsplit
@@ -72,6 +72,15 @@ class Seen:
     def overflow(self) -> int:
         """By how many pixels the page is wider than the window."""
         return self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def seen_until(page: Page, true: Callable[[], bool]) -> None:
+    """Waits for what is no element: what the page tells meanwhile is heard."""
+    for _ in range(WAIT_MS // 100):
+        if true():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"not within {WAIT_MS // 1000} s")
 
 
 @contextmanager

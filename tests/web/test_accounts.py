@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.web.accounts_site import PASSWORD, AccountsSite, complaints, enter, is_in, sign_in
-from tests.web.browsing import visit
+from tests.web.browsing import seen_until, visit
 from tests.web.test_accessible import AXE, find
 from tests.web.test_hostile import IMAGE, harmless, hostile
 
@@ -253,7 +253,7 @@ def test_a_script_that_got_into_the_page_would_not_run(browser: Browser, site: A
                 one.textContent = "window.hacked = 1"; document.head.append(one) }"""
         )
         assert seen.page.evaluate("typeof window.hacked") == "undefined"
-        assert any("policy: script-src" in one for one in seen.complaints)
+        seen_until(seen.page, lambda: any("policy: script-src" in one for one in seen.complaints))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -18,6 +18,10 @@ _SCROLLED = "scrollY + document.querySelector('[role=grid]').scrollTop"
 LONGER_REST_MS = 4000
 _LONGER_REST = f"""const usual = window.setTimeout;
     window.setTimeout = (work, wait, ...more) => usual(work, wait === 400 ? {LONGER_REST_MS} : wait, ...more);"""
+# What a finger begins that comes down is its rest: other things wait as long.
+_TELLS_REST = """const before = window.setTimeout;
+    window.setTimeout = (work, wait, ...more) => before(
+        window.event?.type === "pointerdown" ? () => { work(...more); window.rested = true; } : work, wait, ...more);"""
 
 
 class Finger:
@@ -117,16 +121,21 @@ def test_a_finger_that_moves_up_scrolls_and_marks_nothing(ann: Seen):
 
 def test_a_rest_on_its_edge_extends_it_and_a_tap_opens_it(ann: Seen, reserving_site: ReservingSite):
     page, finger = ann.page, Finger(ann.page)
+    page.add_init_script(_TELLS_REST)
+    page.reload()
+    there(page)
     reserve(page, "gpu3:1", start=tomorrow(0), end=tomorrow(0) + DAY)
     block = page.locator(".block.mine:not(.past)")
     expect(block).to_be_visible()
     row = y_of(row_of(page, "gpu3", 1))
     finger.down(x_of(page, tomorrow(0) + DAY) - 6, row)
-    page.wait_for_timeout(600)
+    page.wait_for_function("() => window.rested === true")
     finger.move(x_of(page, tomorrow(0) + 2 * DAY) - 6, row)
     finger.up()
     reserving_site.hub.until(lambda: [one["end"] for one in reserving.all_of(page)] == [tomorrow(0) + 2 * DAY])
     expect(page.get_by_role("dialog")).to_have_count(0)
+    rest_longer(page)
+    expect(block).to_be_visible()
     # The panel above may have grown meanwhile.
     finger.down(x_of(page, tomorrow(6)), y_of(row_of(page, "gpu3", 1)))
     finger.up()
