@@ -101,6 +101,24 @@ def test_what_is_reserved_by_others_stays_theirs(hub):
     assert hub.table.by_id(theirs.id) == theirs
 
 
+def test_what_one_person_has_of_a_node_is_one_reservation(hub):
+    """But not what another has meanwhile, or what has another comment."""
+    wanted = Wanted(person="zoe", places=(Place("gpu10", "1"),), start=NOW.timestamp(), end=NOW.timestamp() + 3600)
+    theirs = asyncio.run(hub.table.make(wanted, ROOT))
+    slot = {"name": "ann", "date": "2026-12-01 18:00", "comment": "x"}
+    text = json.dumps({"gpu1": [slot, slot], "gpu2": [slot, slot | {"comment": "y"}], "gpu10": [slot, slot]})
+    answer = imported(hub, text)
+    assert [one["outcome"] for one in answer["entries"]] == [*["reserved"] * 5, "conflict"]
+    assert [(places, comment) for person, places, comment, _ in kept(hub) if person == "ann"] == [
+        (["gpu10:0"], "x"),
+        (["gpu1:0", "gpu1:1"], "x"),
+        (["gpu2:0"], "x"),
+        (["gpu2:1"], "y"),
+    ]
+    first, second, *others, last = [one["reservation"] for one in answer["entries"]]
+    assert (first == second, len({first, *others}), last) == (True, 4, theirs.id)
+
+
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_of_two_entries_for_a_gpu_the_first_has_it(hub, dry_run):
     slots = [f'"{index}": {{"name": "{name}", "date": "2026-12-01"}}' for index, name in (("1", "ann"), ("01", "bob"))]

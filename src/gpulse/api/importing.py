@@ -19,7 +19,7 @@ from gpulse.api.reserving import Times, Zone
 from gpulse.api.turns import Turn
 from gpulse.auth.noting import actor
 from gpulse.reservations import comments
-from gpulse.reservations.moving_in import Outcome, Step, done, plan
+from gpulse.reservations.moving_in import Outcome, Step, done, done_together, grouped, plan, wanted_together
 from gpulse.reservations.table import MEMORY_SECONDS
 
 MOST_BYTES = 1 << 20
@@ -77,11 +77,15 @@ async def import_comments(hub: Hub, query: object, path: Mapping[str, str], inco
     steps = await asyncio.to_thread(plan, entries, gpus, known, times.local(times.now))
     by = by_of(desk.settings, incoming.who)
     asked = [step.wanted for step in steps if step.wanted is not None]
-    witness = noted_as_imported(actor(incoming.who, incoming.address), "comments.json")
-    steps = done(steps, await desk.table.make_many(asked, by, dry_run=wanted.dry_run, witness=witness))
-    counts: Counter[str] = Counter(step.outcome for step in steps)
+    # Each by itself first: where one is in the way of somebody, the others of its group are not.
+    steps = done(steps, await desk.table.make_many(asked, by, dry_run=True))
     if not wanted.dry_run:
+        groups = grouped(steps)
+        witness = noted_as_imported(actor(incoming.who, incoming.address), "comments.json")
+        one_each = [wanted_together(steps, group) for group in groups]
+        steps = done_together(steps, groups, await desk.table.make_many(one_each, by, witness=witness))
         desk.look()
+    counts: Counter[str] = Counter(step.outcome for step in steps)
     return Imported(dry_run=wanted.dry_run, entries=[_told(step) for step in steps], counts=dict(counts))
 
 

@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import groupby
 from typing import Literal, NamedTuple
+
+import msgspec
 
 from gpulse.errors import ReservationError, WhenError
 from gpulse.reservations.comments import Entry
@@ -90,6 +93,31 @@ def done(steps: Sequence[Step], made: Sequence[Reservation | ReservationError]) 
     """The steps with what became of those that were wanted, in their order."""
     outcomes = iter(made)
     return [step if step.wanted is None else _done(step, next(outcomes)) for step in steps]
+
+
+def grouped(steps: Sequence[Step]) -> list[list[int]]:
+    """Which of the steps that can be done are one reservation: of one person, on one node, until one end."""
+    able = [at for at, step in enumerate(steps) if step.outcome == "reserved"]
+    return [list(group) for _, group in groupby(able, key=lambda at: _kind(steps[at]))]
+
+
+def wanted_together(steps: Sequence[Step], group: Sequence[int]) -> Wanted:
+    """All of a group as one."""
+    each = [one for at in group if (one := steps[at].wanted) is not None]
+    return msgspec.structs.replace(each[0], places=tuple(place for one in each for place in one.places))
+
+
+def done_together(
+    steps: Sequence[Step], groups: Sequence[Sequence[int]], made: Sequence[Reservation | ReservationError]
+) -> list[Step]:
+    """The steps with what became of the group of each."""
+    became = {at: outcome for group, outcome in zip(groups, made, strict=True) for at in group}
+    return [_done(step, became[at]) if at in became else step for at, step in enumerate(steps)]
+
+
+def _kind(step: Step) -> tuple[str, str, float, str] | None:
+    one = step.wanted
+    return None if one is None else (one.places[0].node, one.person, one.end, one.comment)
 
 
 def _done(step: Step, made: Reservation | ReservationError) -> Step:
