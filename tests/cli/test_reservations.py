@@ -12,6 +12,7 @@ import pytest
 
 from gpulse.cli.places import Gpu, parse, text_of
 from gpulse.errors import GpulseError
+from tests.api.fleets import card, process, snapshot
 from tests.cli.booking_site import Running, running
 
 
@@ -111,6 +112,17 @@ def test_in_a_narrow_terminal_times_stay(hub: Running):
         head, line, *_ = hub.run("reservations", "--width", str(width)).stdout.splitlines()
         assert head.split() == ["ID", "PERSON", "GPUS", "FROM", "UNTIL", "STATE", "COMMENT"][:columns]
         assert len(line) <= width
+
+
+def test_what_one_person_does_on_several_gpus_is_one_line(hub: Running):
+    hub.run("reserve", "gpu1:0-2", "gpu2:0", "--for", "2h")
+    site = hub.site
+    cards = [card(f"GPU-gpu1-{index}", index) for index in range(4)]
+    everywhere = [process(20 + index, "alice", one["uuid"], "train") for index, one in enumerate(cards)]
+    site.fleet.line("gpu1", snapshot("gpu1", cards, everywhere))
+    site.tick()
+    told = hub.run("reservations").stdout.splitlines()
+    assert told[-1] == "squatter: member has reserved gpu1:0-2 gpu2:0, and alice is on them"
 
 
 def test_who_did_not_come_is_told_so(hub: Running):

@@ -47,6 +47,10 @@ class Finding(msgspec.Struct):
     reservation: str
     message: str
     since: float
+    # None: all GPUs of the reservation.
+    node: str | None = None
+    index: str | None = None
+    other: str | None = None
 
 
 class Page(msgspec.Struct):

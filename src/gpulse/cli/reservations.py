@@ -9,7 +9,7 @@ from gpulse.cli import booked, figures, options
 from gpulse.cli.booked import Finding, Reservation
 from gpulse.cli.client import Hub
 from gpulse.cli.listing import printed
-from gpulse.cli.places import text_of
+from gpulse.cli.places import Gpu, text_of
 from gpulse.cli.tables import Column, Span, Table, clean
 from gpulse.errors import GpulseError
 
@@ -71,8 +71,23 @@ def table(found: list[Reservation], findings: list[Finding]) -> Table:
     rows = [_row(one, troubles.get(one.id, [])) for one in sorted(found, key=lambda one: (one.start, one.id))]
     sums = [figures.amount(len(found), "reservation", "reservations")] if found else []
     # Also about those that are over, or somebody else's: who is on a GPU that is not theirs is told so.
-    sums += [clean(f"{one.kind.replace('_', '-')}: {one.message}") for one in findings]
+    sums += [clean(line) for line in _told(findings)]
     return Table(_COLUMNS, rows, sums, "there are no reservations")
+
+
+def _told(findings: list[Finding]) -> list[str]:
+    """What one person does on several GPUs that are reserved together is one line."""
+    groups: dict[tuple[str, str, str | None], list[Finding]] = {}
+    for one in findings:
+        groups.setdefault((one.kind, one.reservation, one.other), []).append(one)
+    lines = []
+    for (kind, _, _), group in groups.items():
+        places = [Gpu(one.node, one.index) for one in group if one.node is not None]
+        message = group[0].message
+        if len(places) > 1:
+            message = message.replace(text_of(places[:1]), text_of(places), 1).removesuffix(" it") + " them"
+        lines.append(f"{kind.replace('_', '-')}: {message}")
+    return lines
 
 
 def _lost(one: Reservation, now: float) -> bool:
