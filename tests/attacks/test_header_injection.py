@@ -13,7 +13,7 @@ from gpulse.api.endpoint import Endpoint
 from gpulse.api.routes import ENDPOINTS
 from tests.api.fleets import card, snapshot
 from tests.attacks.speaking import asked, exchange, head_of, status_of
-from tests.system.agents import Site
+from tests.system.agents import CALM, Site
 from tests.system.test_oidc import Site as SsoSite
 from tests.system.test_oidc import hub_with, issuer  # noqa: F401 - a fixture
 
@@ -35,7 +35,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         processes = [{"pid": 1, "user": NAME, "name": NAME, "command": NAME, "gpus": [{"uuid": NAME}]}]
         host = {"hostname": NAME, "os": NAME, "kernel": NAME}
         reports = [{"collector": NAME, "message": NAME}]
-        answer = found.post(found.token("gpu1"), snapshot("gpu1", cards, processes, host=host, reports=reports))
+        body = snapshot("gpu1", cards, processes, host=host, reports=reports, probe=CALM)
+        answer = found.post(found.token("gpu1"), body)
         assert answer.status_code == 200, answer.text
         found.until_up("gpu1")
         yield found

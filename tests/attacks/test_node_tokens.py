@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 
 from tests.api.fleets import card, snapshot
-from tests.system.agents import Site
+from tests.system.agents import CALM, Site
 
 # The hub looks once a second; the rest is for a machine that is busy with other tests.
 ENDS_WITHIN_SECONDS = 1.0
@@ -24,7 +24,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def line(node: str, uuid: str, seq: int = 1) -> bytes:
-    return snapshot(node, [card(uuid, 0)], seq=seq)
+    return snapshot(node, [card(uuid, 0)], seq=seq, probe=CALM)
 
 
 def cards_of(site: Site, node: str) -> list[str]:

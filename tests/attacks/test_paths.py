@@ -12,7 +12,7 @@ from gpulse.auth import local_key
 from tests.api.fleets import card, snapshot
 from tests.attacks.speaking import asked, status_of
 from tests.hub.running import GPULSE
-from tests.system.agents import Site
+from tests.system.agents import CALM, Site
 
 MARK = "a line of a file that is nobody's business"
 LOGO = '<svg xmlns="http://www.w3.org/2000/svg"><title>the logo</title></svg>'
@@ -92,6 +92,7 @@ def test_an_export_stays_in_its_folder(site: Site, tmp_path: Path):
         [card("../../../escaped", 0, name="../escaped")],
         [{"pid": 1, "user": "../escaped", "name": "../escaped", "command": "../escaped", "gpus": []}],
         reports=[{"collector": "../escaped", "message": "../escaped"}],
+        probe=CALM,
     )
     assert site.post(token, body).status_code == 200
     site.until_up("outward")

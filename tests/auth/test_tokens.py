@@ -251,7 +251,7 @@ def test_groups_mean_what_they_meant(tmp_path, monkeypatch, tokens, clock):
     assert refused(tokens.trade, join, "n3") == (403, "not_in_set")
 
 
-def test_a_wave(tokens, clock):
+def test_a_wave(tokens, records, clock, monkeypatch):
     """12,500 nodes join at once: they share transactions, each gets its own."""
     names = [f"gpu{number:05}" for number in range(1, 12501)]
     join = tokens.check(tokens.create_join("gpu[00001-12500]", clock.now + 60))
@@ -259,9 +259,14 @@ def test_a_wave(tokens, clock):
     async def wave():
         return await asyncio.gather(*(tokens.trade(join, name) for name in names))
 
-    began = time.monotonic()
+    writes = []
+    write = records.write
+    monkeypatch.setattr(records, "write", lambda work: writes.append(work) or write(work))
+    # CPU time: others on this machine do not count.
+    began = time.process_time()
     got = asyncio.run(wave())
-    assert 12500 / (time.monotonic() - began) > 500
+    assert 12500 / (time.process_time() - began) > 500
+    assert 12500 / len(writes) > 500
     assert [tokens.check(text).node for text in got] == names
     assert refresh(tokens).added == set(names)
 

@@ -31,6 +31,12 @@ def file(tmp_path: Path) -> Path:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses and deadlines that a test can wait for."""
     monkeypatch.setattr(asking, "_jitter", lambda _low, _high: 0.02)
+    monkeypatch.setattr(dns, "DEADLINE_SECONDS", 5.0)
+
+
+@pytest.fixture
+def unanswered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A deadline that a test can let pass, where nobody gives a good answer."""
     monkeypatch.setattr(dns, "DEADLINE_SECONDS", 0.5)
 
 
@@ -84,7 +90,7 @@ def test_services(name_server, file):
     asyncio.run(run())
 
 
-def test_a_server_that_dies_and_comes_back(name_server, file):
+def test_a_server_that_dies_and_comes_back(name_server, file, monkeypatch):
     async def run() -> None:
         name_server.hosts("10.0.0.7 gpu.test")
         name_server.start()
@@ -92,6 +98,7 @@ def test_a_server_that_dies_and_comes_back(name_server, file):
         async with following(file) as seen:
             await seen.nodes("x", "10.0.0.7")
             name_server.stop()
+            monkeypatch.setattr(dns, "DEADLINE_SECONDS", 0.5)
             await seen.told("dns gpu.test: no answer to A")
             await asyncio.sleep(0.7)
             assert len(seen.said) == 1
@@ -122,6 +129,7 @@ def test_names_that_have_no_answer(name_server):
     assert ask(name_server, "gpu.test", record="AAAA").found == []
 
 
+@pytest.mark.usefixtures("unanswered")
 def test_a_server_that_never_answers():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
         silent.bind(("127.0.0.1", 0))
@@ -131,6 +139,7 @@ def test_a_server_that_never_answers():
 
 
 @pytest.mark.parametrize("answer", [b"", b"x", b"\0" * 12, b"\xff" * 600])
+@pytest.mark.usefixtures("unanswered")
 def test_a_server_that_answers_nonsense(answer):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as strange:
         strange.bind(("127.0.0.1", 0))
@@ -156,9 +165,8 @@ def test_a_large_answer_comes_by_tcp(name_server, monkeypatch):
     assert {found.host for found in answer.found} == addresses
 
 
-def test_more_than_an_answer_can_hold(name_server, monkeypatch):
+def test_more_than_an_answer_can_hold(name_server):
     """64 KiB is the most that DNS can say at once: a part is no answer."""
-    monkeypatch.setattr(dns, "DEADLINE_SECONDS", 5.0)
     name_server.hosts(*(f"10.1.{number // 250}.{number % 250} gpu.test" for number in range(5000)))
     name_server.start()
     with pytest.raises(DiscoveryError, match="it has more A records than fit into an answer; divide them among"):
@@ -179,6 +187,7 @@ def test_without_a_server_the_system_is_asked(monkeypatch):
         asyncio.run(Dns(DnsTable(name="no-such-name.invalid")).ask(first=True))
 
 
+@pytest.mark.usefixtures("unanswered")
 def test_what_is_not_asked_any_more_ends(file):
     """Also while it waits for an answer that never comes."""
 
@@ -193,6 +202,7 @@ def test_what_is_not_asked_any_more_ends(file):
     asyncio.run(run())
 
 
+@pytest.mark.usefixtures("unanswered")
 def test_a_port_nobody_listens_on():
     with pytest.raises(DiscoveryError, match=r"^no answer to A"):
         asyncio.run(Dns(DnsTable(name="gpu.test", server=f"127.0.0.1:{free_port()}")).ask(first=True))

@@ -37,6 +37,8 @@ class RunningHub:
             cwd=directory,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            # What is read ahead, nobody can wait for.
+            bufsize=0,
         )
         assert self.process.stdout
         ready = select.select([self.process.stdout], [], [], 30)[0]

@@ -128,7 +128,8 @@ def test_without_a_link_where_a_log_would_keep_it(tmp_path):
 def test_what_nobody_may_is_a_setting(tmp_path, word, status):
     (tmp_path / "gpulse.toml").write_text(f'hub.local = false\naccess.anonymous = "{word}"\n')
     with RunningHub("up", directory=tmp_path) as hub:
-        assert httpx.get(hub.url + "api/v1/nodes").status_code == status
+        # It listens before it answers.
+        assert httpx.get(hub.url + "api/v1/nodes", timeout=30).status_code == status
 
 
 def kept(data: Path) -> list[Path]:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gpulse_probe import hub_address
 from gpulse_probe.backlog import Backlog
 from gpulse_probe.outlets.push import Push
@@ -99,6 +101,22 @@ def make_push(
     trusted = Trust(ca, fingerprint)
     uplink = Uplink(hub_address.read(url), Tokens(str(folder), None, NODE_TOKEN), "n1", words, trusted)
     return Push(uplink, words, backlog=backlog), words
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long it was to wait each time before it tries again."""
+    asked_for: list[float] = []
+    pause = Uplink._pause
+
+    def noting(uplink: Uplink, seconds: float) -> None:
+        asked_for.append(seconds)
+        before = time.monotonic()
+        pause(uplink, seconds)
+        assert before + seconds <= uplink._begin_at <= time.monotonic() + seconds
+
+    monkeypatch.setattr(Uplink, "_pause", noting)
+    return asked_for
 
 
 def go_on(push: Push, condition: Callable[[], object], seconds: float = 20.0) -> None:

@@ -1,6 +1,7 @@
 """What drivers do to monitors, done to the probe: each fault costs what it must and nothing more."""
 
 import os
+import re
 import shutil
 import signal
 import stat
@@ -173,7 +174,8 @@ def test_hang_at_the_first_call(fake):
     snapshot = once(fake.environment(), "--deadline", "1")
     # What may take long is given six times the deadline, but not for ever.
     assert 5.5 < time.monotonic() - began < 20
-    assert messages(snapshot) == ["NVML has not answered for 6 s (nvmlInit_v2)"]
+    (message,) = messages(snapshot)
+    assert re.fullmatch(r"NVML has not answered for ([6-9]|\d\d+) s \(nvmlInit_v2\)", message)
     assert "gpus" not in snapshot
     assert snapshot["host"]["cpu_threads"] >= 1
 

@@ -1,13 +1,13 @@
 """When agents tick, ping and try again: never together, and never too often."""
 
-import socket
-import time
-
 import pytest
 
 from gpulse_probe import uplink
+from tests.ports import free_port
 from tests.probe.hub_stand_in import StandInHub
-from tests.probe.pushing import RunningAgent, go_on, make_push
+from tests.probe.pushing import RunningAgent, go_on, make_push, pauses
+
+__all__ = ["pauses"]
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def hub():
 
 def test_pings_and_a_hub_that_stops_answering(hub, tmp_path, monkeypatch):
     monkeypatch.setattr("gpulse_probe.connection.PING_SECONDS", 0.2)
-    monkeypatch.setattr("gpulse_probe.connection.PONG_SECONDS", 0.3)
+    monkeypatch.setattr("gpulse_probe.connection.PONG_SECONDS", 5.0)
     push, words = make_push(tmp_path, hub.url)
     push.tick(b'{"schema":1}')
     go_on(push, lambda: not hub.visits.empty())
@@ -26,6 +26,8 @@ def test_pings_and_a_hub_that_stops_answering(hub, tmp_path, monkeypatch):
     go_on(push, lambda: visit.pings >= 3)
     assert len(words) == 1
     hub.answers_pings = False
+    # Not before: a busy machine may take longer for a good answer.
+    monkeypatch.setattr("gpulse_probe.connection.PONG_SECONDS", 0.3)
     go_on(push, lambda: len(words) > 1)
     assert "the hub has not answered for 0.3 s" in words[1]
     hub.answers_pings = True
@@ -59,30 +61,25 @@ def test_many_agents_do_not_tick_together(hub, tmp_path):
     assert max(phases) - min(phases) > 0.2
 
 
-def test_first_try_after_a_loss_is_spread_as_the_hub_says(hub, tmp_path, monkeypatch):
+def test_first_try_after_a_loss_is_spread_as_the_hub_says(hub, tmp_path, monkeypatch, pauses):
     hub.hello["spread_seconds"] = 40.0
     push, _ = make_push(tmp_path, hub.url)
     go_on(push, lambda: not hub.visits.empty())
-    pauses = []
-    monkeypatch.setattr(uplink, "fraction", lambda: pauses.append(1) or 0.02)
+    chances = []
+    monkeypatch.setattr(uplink, "fraction", lambda: chances.append(1) or 0.02)
     go_on(push, lambda: push._connection is not None)
     hub.visit().close(1012, "restart")
     go_on(push, lambda: push._connection is None)
-    left = push._uplink._begin_at - time.monotonic()
-    assert 0.6 < left <= 0.8
-    assert pauses == [1]
+    assert pauses == [0.8]
+    assert chances == [1]
     push.close()
 
 
-def test_tries_become_rarer(tmp_path, monkeypatch):
+def test_tries_become_rarer(tmp_path, monkeypatch, pauses):
     monkeypatch.setattr(uplink, "fraction", lambda: 1.0)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    push, words = make_push(tmp_path, url)
-    pauses = []
+    push, words = make_push(tmp_path, f"http://127.0.0.1:{free_port()}")
     for _ in range(8):
         push._uplink._begin_at = 0.0
         go_on(push, lambda: push._uplink._under_way is None and push._uplink._begin_at > 0)
-        pauses.append(push._uplink._begin_at - time.monotonic())
-    assert [round(pause) for pause in pauses] == [2, 5, 10, 20, 40, 60, 60, 60]
+    assert pauses == [2.5, 5, 10, 20, 40, 60, 60, 60]
     assert len(words) == 1, "said once"

@@ -38,8 +38,9 @@ def test_install_runs_the_agent_and_keeps_its_secrets(machine):
     assert (folder / "token").read_text() == TOKEN
     assert {stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir())} == {0o700, 0o600}
     assert alive(told["pid"])
-    words = Path(f"/proc/{told['pid']}/cmdline").read_text().split("\0")[:-1]
-    assert words == [OLDEST, str(folder / "agent.pyz"), *IDLE]
+    # Its pid is known before it has become the agent.
+    words = "\0".join([OLDEST, str(folder / "agent.pyz"), *IDLE, ""])
+    until(lambda: Path(f"/proc/{told['pid']}/cmdline").read_text() == words)
     # Nobody's child, in a session of its own, without the terminal or the pipes of whoever installed it.
     assert os.getsid(told["pid"]) != os.getsid(0)
     assert Path(f"/proc/{told['pid']}/fd/0").readlink() == Path(os.devnull)

@@ -12,6 +12,7 @@ from gpulse.fleet.fleet import Fleet
 from gpulse.simulate.cluster import Cluster
 from gpulse.simulate.crowd import Crowd
 from gpulse.simulate.transport import MOST_LIVED, SimulatedTransport, scene
+from tests import undisturbed
 from tests.conform import conforms
 from tests.simulate.test_cluster import apply
 
@@ -138,11 +139,12 @@ def test_run_sends_a_line_a_second_from_every_node():
     sink = Sink()
 
     async def for_a_while():
-        transport = SimulatedTransport(Cluster(8, start=time.time(), faults=False), sink, interval_seconds=0.2)
+        cluster, clock = Cluster(8, start=time.time(), faults=False), asyncio.get_running_loop().time
+        transport = SimulatedTransport(cluster, sink, interval_seconds=0.2, clock=clock)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(transport.run(), 1.1)
 
-    asyncio.run(for_a_while())
+    undisturbed.run(for_a_while())
     assert sorted(sink.connected) == [(f"gpu{number:02d}", "simulated") for number in range(1, 9)]
     assert set(sink.lines) == {f"gpu{number:02d}" for number in range(1, 9)}
     assert all(3 <= count <= 7 for count in sink.lines.values())

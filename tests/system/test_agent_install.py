@@ -107,7 +107,8 @@ def test_agents_that_push(node, run, told, settings_file, tmp_path):
         assert {answer["outcome"] for answer in again.values()} == {"unchanged"}
         assert live_tokens(run) == first
         shown = told("status", "gpu[01-02]")
-        assert "connected" in shown["gpu01"]["log"][-1]
+        # It may also tell that the hub has got what was measured before.
+        assert "connected" in [line for line in shown["gpu01"]["log"] if "what it missed" not in line][-1]
         assert {answer["pid"] for answer in shown.values()} == {answer["pid"] for answer in again.values()}
 
         run("agent", "remove", "gpu01")

@@ -8,7 +8,7 @@ from gpulse.transport import examining
 from gpulse.transport.examining import Examining
 from gpulse.transport.ssh import Ssh
 from tests.api.fleets import card, snapshot
-from tests.system.agents import Site
+from tests.system.agents import CALM, Site
 from tests.system.conftest import target
 from tests.system.test_up import start, states
 
@@ -79,7 +79,7 @@ def test_of_a_node_that_pushes(site):
     assert (told["tried"], told["passed"]) == (False, False)
     assert [check["title"] for check in told["checks"]] == ["snapshots arrive"]
     trouble = {"collector": "nvidia_nvml", "level": "error", "message": "NVML: Driver/library version mismatch"}
-    answer = site.post(token, snapshot("gpu1", [card("GPU-1", 0)], reports=[trouble]))
+    answer = site.post(token, snapshot("gpu1", [card("GPU-1", 0)], reports=[trouble], probe=CALM))
     assert answer.status_code == 200, answer.text
     site.until_up("gpu1")
     told = site.hub.get("api/v1/nodes/gpu1/checks")

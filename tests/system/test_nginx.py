@@ -77,7 +77,7 @@ def nginx(folder: Path, location: str, beside: str = "") -> Iterator[str]:
     config.write_text(CONFIG.format(folder=folder, port=port, location=location, beside=beside))
     process = subprocess.Popen([program, "-c", config, "-e", folder / "error.log"], stderr=subprocess.PIPE)
     try:
-        end = time.monotonic() + 10
+        end = time.monotonic() + 30
         while True:
             try:
                 httpx.get(f"http://127.0.0.1:{port}/")
@@ -109,12 +109,12 @@ def behind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 async def first_frame(address: str, **headers: str) -> Any:
-    async with websockets.connect(address, additional_headers=headers, open_timeout=10) as socket:
-        return await asyncio.wait_for(socket.recv(), 10)
+    async with websockets.connect(address, additional_headers=headers, open_timeout=30) as socket:
+        return await asyncio.wait_for(socket.recv(), 30)
 
 
 def test_page_api_and_live_stream_under_a_sub_path(behind: str):
-    with httpx.Client(follow_redirects=False) as client:
+    with httpx.Client(follow_redirects=False, timeout=30) as client:
         page = client.get(behind)
         assert page.status_code == 200
         for address in re.findall(r'(?:src|href)="([^"#]+)"', page.text):
@@ -148,15 +148,16 @@ def test_through_a_proxy_nobody_reads_by_default(tmp_path: Path):
     (tmp_path / "gpulse.toml").write_text("hub.local = false\n")
     with RunningHub("up", directory=tmp_path) as hub:
         location = documented_location().replace("http://127.0.0.1:7070/", hub.url)
-        with nginx(tmp_path, location) as front:
+        # It listens before it answers.
+        with nginx(tmp_path, location) as front, httpx.Client(timeout=30) as client:
             behind = f"{front}/gpulse/"
-            assert httpx.get(hub.url + "api/v1/summary").status_code == 200
+            assert client.get(hub.url + "api/v1/summary").status_code == 200
             for path in ("api/v1/summary", "api/v1/nodes", "metrics", "free", "api/v1/live"):
-                assert httpx.get(behind + path).status_code == 401, path
+                assert client.get(behind + path).status_code == 401, path
             # Who takes the headers for theirs makes them no fewer.
             for sent in ({"X-Forwarded-For": ""}, {"Connection": "X-Forwarded-For"}, {"X_Forwarded_For": "127.0.0.1"}):
-                assert httpx.get(behind + "api/v1/summary", headers=sent).status_code == 401, sent
-            assert httpx.get(behind + "api/v1/me").json()["may_read"] is False
+                assert client.get(behind + "api/v1/summary", headers=sent).status_code == 401, sent
+            assert client.get(behind + "api/v1/me").json()["may_read"] is False
             with pytest.raises(websockets.InvalidStatus) as refused:
                 asyncio.run(first_frame(behind.replace("http", "ws", 1) + "api/v1/live"))
             assert refused.value.response.status_code == 401

@@ -18,6 +18,7 @@ from gpulse.transport.supervisor import Pace
 from tests.system.conftest import target
 from tests.system.hub import SHORT_SILENCE, hub
 from tests.system.proxy import Proxy
+from tests.system.stalls import Stalls
 
 # A hub of its own, which a test can kill: prints every node's name when its first line has come.
 HUB = """
@@ -126,17 +127,18 @@ def test_a_network_that_fails(serve, settings, client, how):
                 else:
                     proxy.open.clear()
                 took = await seen.until(lambda: seen.downs["bad"])
+                silent = time.monotonic() - seen.times["bad"][-1]
                 assert gaps(seen, "good", began) < 5
                 proxy.open.set()
                 await seen.up("bad")
-                return took, seen.downs["bad"][0]
+                return took, silent, seen.downs["bad"][0]
 
-    took, reason = asyncio.run(run())
+    took, silent, reason = asyncio.run(run())
     if how == "cut":
         assert took < 5
         assert reason.startswith("the connection was lost")
     else:
-        assert took > 5
+        assert silent > 5
         assert "silent for 6 s" in reason
 
 
@@ -193,6 +195,12 @@ def test_a_login_that_prints_without_end(serve, settings):
 
 def test_many_dead_nodes_delay_none(serve, settings):
     good, frozen = serve(), serve()
+
+    async def run_alone():
+        async with hub(settings, target(good, "good"), pace=Pace()) as seen:
+            return await seen.until(lambda: seen.lines["good"], 60)
+
+    alone = asyncio.run(run_alone())
     frozen.signal(signal.SIGSTOP)
     dead = [target(frozen, f"frozen{number}") for number in range(100)]
     dead += [SshTarget(name=f"lost{number}", host=f"no-such-host-{number}.invalid") for number in range(50)]
@@ -201,13 +209,14 @@ def test_many_dead_nodes_delay_none(serve, settings):
     async def run():
         # A pace as in life: a hundred hanging logins take their turns.
         async with hub(settings, *dead, target(good, "good"), pace=Pace()) as seen:
-            took = await seen.until(lambda: seen.lines["good"], 15)
+            took = await seen.until(lambda: seen.lines["good"], 60)
             began = time.monotonic()
             await asyncio.sleep(4)
             return took, gaps(seen, "good", began)
 
     took, longest = asyncio.run(run())
-    assert took < 10
+    # On a busy machine a login takes longer, also without the others.
+    assert took < max(10, 2 * alone)
     assert longest < 5
 
 
@@ -233,7 +242,7 @@ def test_a_killed_hub_leaves_nothing_and_the_next_has_all_nodes_in_10_seconds(se
     ports = [server.port for server in servers]
     process = start_hub(client, ports)
     try:
-        wait_for_all(process, len(ports))
+        first = wait_for_all(process, len(ports))
         assert all(server.login_processes() for server in servers)
         process.kill()
         process.wait()
@@ -241,10 +250,12 @@ def test_a_killed_hub_leaves_nothing_and_the_next_has_all_nodes_in_10_seconds(se
         killed = time.monotonic()
         old = {pid for server in servers for pid in server.login_processes()}
         try:
-            assert wait_for_all(again, len(ports)) < 10
-            while any(Path(f"/proc/{pid}").exists() for pid in old):
-                assert time.monotonic() - killed < 10
-                time.sleep(0.05)
+            with Stalls() as stalls:
+                # On a busy machine Python and four logins take longer, also when no hub was killed before.
+                assert wait_for_all(again, len(ports)) < max(10, 2 * first)
+                while any(Path(f"/proc/{pid}").exists() for pid in old):
+                    assert time.monotonic() - killed - stalls.since(killed) < 10
+                    time.sleep(0.05)
         finally:
             again.kill()
             again.wait()
