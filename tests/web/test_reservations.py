@@ -132,12 +132,12 @@ def test_opened_extended_and_cancelled(ann: Seen):
     expect(opened).to_contain_text("sweep")
     expect(page).to_have_url(re.compile(f"id={made['id']}"))
     opened.get_by_role("button", name="4 h", exact=True).click()
-    expect(opened).to_contain_text("Saved.")
+    expect(opened).to_contain_text("Saved: until")
     assert [one["end"] for one in reserving.all_of(page)] == [tomorrow(22)]
     opened.get_by_label("Until, or for how long").fill("no such day")
     expect(opened.locator(".wrong")).not_to_be_empty()
     opened.get_by_label("Until, or for how long").fill(time.strftime("%Y-%m-%d 20:00", time.localtime(tomorrow(1))))
-    expect(opened.locator(".when")).to_contain_text(", 20:00 ")
+    expect(opened.locator(".when").last).to_contain_text(", 20:00 ")
     opened.get_by_label("Comment").fill("shorter")
     opened.get_by_role("button", name="Save").click()
     expect(opened.locator("dl")).to_contain_text("shorter")
@@ -191,7 +191,7 @@ def test_what_cannot_be_read_says_so_beside_its_field(ann: Seen):
     expect(form(page).locator(".when .wrong")).not_to_be_empty()
     page.get_by_role("button", name="These").click()
     page.get_by_label("GPUs", exact=True).fill("gpu9:0")
-    expect(form(page)).to_contain_text('There is no node "gpu9".')
+    expect(form(page)).to_contain_text('There is no node "gpu9"; did you mean gpu')
     page.get_by_role("button", name="Reserve", exact=True).click()
     expect(page.get_by_label("Until, or for how long")).to_have_value("when it is done")
     assert reserving.all_of(page) == []

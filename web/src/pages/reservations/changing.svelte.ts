@@ -1,8 +1,8 @@
-/** Changes to a reservation that is there: other times, another comment, its end. */
+/** Changes to a reservation that is there: other times, other GPUs, another comment, its end. */
 import { get } from "../../lib/api/api";
 import { send } from "../../lib/api/send";
 import { zone } from "../../lib/moments";
-import type { ReservationDetail, ReservationView } from "../../lib/reservations";
+import type { Place, ReservationDetail, ReservationView } from "../../lib/reservations";
 import { Task } from "../../lib/task.svelte";
 
 const path = (id: string) => `/api/v1/reservations/${encodeURIComponent(id)}`;
@@ -10,22 +10,28 @@ const path = (id: string) => `/api/v1/reservations/${encodeURIComponent(id)}`;
 export interface Changes {
   start?: number;
   end?: number;
-  extend?: string;
+  gpus?: Place[];
   comment?: string;
 }
 
 export class Changing {
   readonly task = new Task();
 
-  /** `revision`: what it was made from; if somebody was quicker, the hub says so. */
-  async change(id: string, changes: Changes, revision?: number): Promise<boolean> {
-    return this.task.run(() => send<ReservationView>("PATCH", path(id), { ...changes, zone: zone(), revision }));
+  /** As it is then; null: it was refused. `revision`: what it was made from; if somebody was quicker, the hub says so. */
+  async change(id: string, changes: Changes, revision?: number): Promise<ReservationView | null> {
+    return this.#send("PATCH", path(id), { ...changes, zone: zone(), revision });
   }
 
   /** Now, where it has begun; else it is as if it had never been made. */
-  async end(one: Pick<ReservationView, "id" | "state">): Promise<boolean> {
-    if (one.state === "coming") return this.task.run(() => send<ReservationView>("DELETE", path(one.id)));
-    return this.task.run(() => send<ReservationView>("POST", `${path(one.id)}/end`));
+  async end(one: Pick<ReservationView, "id" | "state">): Promise<ReservationView | null> {
+    if (one.state === "coming") return this.#send("DELETE", path(one.id));
+    return this.#send("POST", `${path(one.id)}/end`);
+  }
+
+  async #send(method: "PATCH" | "POST" | "DELETE", to: string, body?: unknown): Promise<ReservationView | null> {
+    let changed: ReservationView | null = null;
+    await this.task.run(async () => (changed = await send<ReservationView>(method, to, body)));
+    return changed;
   }
 }
 

@@ -1,10 +1,11 @@
 /** A reservation that is being written: nothing typed is lost, whatever the hub says of it. */
 import { ApiError } from "../../lib/api/api";
 import { send } from "../../lib/api/send";
+import { fleet } from "../../lib/fleet.svelte";
 import { zone } from "../../lib/moments";
 import { type Place, type ReservationView, writePlaces } from "../../lib/reservations";
 import { Task } from "../../lib/task.svelte";
-import { PlacesError, readPlaces } from "./places";
+import { NO_PLACES, PlacesError, placesIn } from "./places";
 import { indicesOf } from "./spots";
 import { When } from "./when.svelte";
 
@@ -12,6 +13,7 @@ const PATH = "/api/v1/reservations";
 /** While somebody types, nothing is tried. */
 const TYPING_MS = 400;
 export const USUAL_END = "4h";
+export const MOST_GPUS = 1024;
 
 /** Beside which field an objection belongs. */
 export type FieldName = "gpus" | "start" | "end" | "person" | "whole";
@@ -26,10 +28,23 @@ const FIELDS: Record<string, FieldName> = {
   ends_before_start: "end",
 };
 
+/** GPUs of the fleet as somebody writes them, or what is wrong with that. */
+export function placesWritten(text: string): Place[] | PlacesError {
+  return placesIn(text, { indices: indicesOf, names: () => fleet.byName.keys() });
+}
+
+/** What the hub objects to in a field, in words; null: nothing, or others are in the way. */
+export function objectionTo(field: FieldName, objection: ApiError | null): string | null {
+  if (objection === null || objection.conflicts.length > 0 || objection.alternatives.length > 0) return null;
+  if ((FIELDS[objection.code] ?? "whole") !== field) return null;
+  return [objection.message, objection.detail ?? ""].filter((part) => part !== "").join("; ");
+}
+
 export class Draft {
   way = $state<"chosen" | "any">("any");
   gpus = $state("");
-  count = $state(1);
+  /** null: nothing is written. */
+  count = $state<number | null>(1);
   memory = $state("");
   model = $state("");
   sameNode = $state(true);
@@ -42,17 +57,12 @@ export class Draft {
   trial = $state.raw<ReservationView | null>(null);
   objection = $state.raw<ApiError | null>(null);
   readonly task = new Task();
+  /** Something was, when it was to be saved: before that nobody is told so. */
+  #missing = $state(false);
   #tried = "";
   #round = 0;
 
-  places: Place[] | PlacesError = $derived.by(() => {
-    try {
-      return readPlaces(this.gpus, indicesOf);
-    } catch (error) {
-      if (error instanceof PlacesError) return error;
-      throw error;
-    }
-  });
+  places: Place[] | PlacesError = $derived(placesWritten(this.gpus));
 
   constructor() {
     this.end.text = USUAL_END;
@@ -62,18 +72,22 @@ export class Draft {
   get ready(): boolean {
     const chosen = !(this.places instanceof PlacesError) && this.places.length > 0;
     const begins = this.start.text.trim() === "" || this.start.at !== null;
-    return begins && this.end.at !== null && (this.way === "any" ? this.count >= 1 : chosen);
+    return begins && this.end.at !== null && (this.way === "any" ? this.#countable : chosen);
+  }
+
+  get #countable(): boolean {
+    return this.count !== null && Number.isInteger(this.count) && this.count >= 1 && this.count <= MOST_GPUS;
   }
 
   /** What is wrong with a field, in words; null: nothing. */
   wrong(field: FieldName): string | null {
+    if (field === "gpus" && this.way === "any" && !this.#countable && (this.count !== null || this.#missing)) return `take a whole number from 1 to ${MOST_GPUS}`;
     if (field === "gpus" && this.way === "chosen" && this.places instanceof PlacesError) return this.places.message;
+    if (field === "gpus" && this.way === "chosen" && this.#missing && this.gpus.trim() === "") return NO_PLACES;
     if (field === "start" && this.start.error !== null) return this.start.error;
     if (field === "end" && this.end.error !== null) return this.end.error;
-    const objection = this.objection;
-    if (objection === null || objection.conflicts.length > 0 || objection.alternatives.length > 0) return null;
-    if ((FIELDS[objection.code] ?? "whole") !== field) return null;
-    return [objection.message, objection.detail ?? ""].filter((part) => part !== "").join("; ");
+    if (field === "end" && this.#missing && this.end.text.trim() === "") return "say until when, or for how long";
+    return objectionTo(field, this.objection);
   }
 
   /** These GPUs, and a time where one is told. */
@@ -88,6 +102,9 @@ export class Draft {
   watch(may: () => boolean): void {
     this.start.watch();
     this.end.watch();
+    $effect(() => {
+      if (this.ready) this.#missing = false;
+    });
     $effect(() => {
       const wanted = may() && this.ready ? JSON.stringify(this.#body()) : "";
       if (wanted === this.#tried) return;
@@ -123,7 +140,8 @@ export class Draft {
     await this.task.run(async () => {
       await this.start.settle();
       await this.end.settle();
-      if (!this.ready) return;
+      this.#missing = !this.ready;
+      if (this.#missing) return;
       const body = this.#body();
       this.#round++;
       try {
@@ -142,6 +160,7 @@ export class Draft {
   #clear(): void {
     this.gpus = "";
     this.comment = "";
+    this.person = "";
     this.start.text = "";
     this.end.text = USUAL_END;
     this.#tried = "";
@@ -149,7 +168,8 @@ export class Draft {
   }
 
   #body(): Record<string, unknown> {
-    const { count: n, memory, model, sameNode: same_node } = this;
+    const { memory, model, sameNode: same_node } = this;
+    const n = this.count ?? 0;
     const wish = { n, same_node: same_node && n > 1, ...(memory === "" ? {} : { memory }), ...(model === "" ? {} : { model }) };
     return {
       ...(this.way === "any" ? { wish } : { gpus: this.places }),

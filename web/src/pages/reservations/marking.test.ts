@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import { DAY, HOUR } from "../../lib/moments";
 import { cellAfter, cellWords, moveBy } from "./cells";
 import { pickedCells, pickedDrag, pulled } from "./picked";
-import { PlacesError, readPlaces } from "./places";
 
 // Before the first Date.
 process.env.TZ = "Europe/Berlin";
@@ -55,27 +54,4 @@ test("a cell of a day is a day, also where the clocks change", () => {
 test("what a screen reader hears", () => {
   expect(cellWords("gpu1 GPU 0", NOW + HOUR, NOW + 2 * HOUR, [], NOW)).toBe("gpu1 GPU 0, 13:00–14:00, not reserved");
   expect(cellWords("gpu1 GPU 0", NOW - HOUR, NOW, [], NOW)).toBe("gpu1 GPU 0, 11:00–12:00, past");
-});
-
-const indices = (node: string) => ({ gpu1: ["0", "1", "2", "3"], gpu2: ["0", "1.0", "1.1"] })[node];
-const read = (text: string) => readPlaces(text, indices).map(({ node, index }) => `${node}:${index}`);
-
-test("GPUs as people write them", () => {
-  expect(read("gpu1:0-2")).toEqual(["gpu1:0", "gpu1:1", "gpu1:2"]);
-  expect(read("gpu1:3,0 gpu2")).toEqual(["gpu1:3", "gpu1:0", "gpu2:0", "gpu2:1.0", "gpu2:1.1"]);
-  expect(read("gpu1:0, gpu2:1.1")).toEqual(["gpu1:0", "gpu2:1.1"]);
-  expect(read("gpu1:0,gpu2:0")).toEqual(["gpu1:0", "gpu2:0"]);
-  expect(read("gpu[1-2]:0")).toEqual(["gpu1:0", "gpu2:0"]);
-  expect(read("gpu1:0 gpu1:0")).toEqual(["gpu1:0"]);
-  expect(read("  ")).toEqual([]);
-});
-
-test.each([
-  ["gpu9", 'there is no node "gpu9"'],
-  ["gpu1:7", "gpu1 has no GPU 7; it has 0, 1, 2, 3"],
-  ["gpu1:3-1", '"3-1" in "gpu1:3-1" is no range'],
-  ["gpu1:x", '"x" in "gpu1:x" is no GPU; write gpu03:0-3 or gpu03:0.2'],
-  ["gpu[1:0", '"gpu[1": a bracket is not closed'],
-])("%s is refused in words", (text, words) => {
-  expect(() => read(text)).toThrow(new PlacesError(words));
 });

@@ -1,26 +1,53 @@
 /** Reads GPUs as people write them: "gpu03:0-3 gpu04", "gpu[01-04]:0,2.1". */
+import { nearNames } from "../../lib/near_names";
 import { NodeSetError, expand } from "../../lib/nodeset";
 import type { Place } from "../../lib/reservations";
 
 export class PlacesError extends Error {}
 
-/** Splits at blanks and at commas that are followed by another node. */
-function words(text: string): string[] {
-  return text.split(/[\s;]+|,(?=\s|[^\d[\]][^,\s]*:)/).filter((word) => word !== "");
+/** Longer is no name, and would take long to compare. */
+const LONGEST = 200;
+export const NO_PLACES = "name a GPU, or a node for all of its GPUs";
+
+export interface Known {
+  /** Those of a node as they are written; undefined: there is no such node. */
+  indices: (node: string) => readonly string[] | undefined;
+  /** Of all nodes. */
+  names: () => Iterable<string>;
 }
 
-/**
- * The places of a text; throws PlacesError. `indices` are those of a node as they are written, undefined: there is no
- * such node. A node alone stands for all its GPUs.
- */
-export function readPlaces(text: string, indices: (node: string) => readonly string[] | undefined): Place[] {
+/** As the page writes them, "gpu03: 0–3, 5 · gpu04: 1", and somebody copies them. */
+function typed(text: string): string {
+  return text
+    .replace(/[‐-―−]/g, "-")
+    .replaceAll("·", " ")
+    .replace(/:\s+/g, ":")
+    .replace(/,\s+(?=\d{1,3}(?:[-.]\d{1,3})?(?:[\s,;]|$))/g, ",");
+}
+
+/** Splits at blanks and at commas that are followed by another node. */
+function words(text: string): string[] {
+  return typed(text).split(/[\s;]+|,(?=\s|[^\d[\]][^,\s]*:)/).filter((word) => word !== "");
+}
+
+/** The places of a text, or what is wrong with it. A node alone stands for all its GPUs. */
+export function placesIn(text: string, known: Known): Place[] | PlacesError {
+  try {
+    return readPlaces(text, known);
+  } catch (error) {
+    if (error instanceof PlacesError) return error;
+    throw error;
+  }
+}
+
+function readPlaces(text: string, { indices, names: all }: Known): Place[] {
   const places = new Map<string, Place>();
   for (const word of words(text)) {
     const at = word.lastIndexOf(":");
     const [nodes, written] = at < 0 ? [word, null] : [word.slice(0, at), word.slice(at + 1)];
     for (const node of names(nodes)) {
       const known = indices(node);
-      if (known === undefined) throw new PlacesError(`there is no node "${node}"`);
+      if (known === undefined) throw new PlacesError(`there is no node "${node}"${meant(node.slice(0, LONGEST), all())}`);
       for (const index of written === null ? known : expanded(written, word)) {
         if (!known.includes(index)) throw new PlacesError(`${node} has no GPU ${index}; it has ${known.join(", ") || "none"}`);
         places.set(`${node}:${index}`, { node, index });
@@ -28,6 +55,14 @@ export function readPlaces(text: string, indices: (node: string) => readonly str
     }
   }
   return [...places.values()];
+}
+
+function meant(node: string, all: Iterable<string>): string {
+  const near = nearNames(node, all);
+  // Only in other letters: nothing else can be meant.
+  const same = near.filter((name) => name.toLowerCase() === node.toLowerCase());
+  const told = same.length > 0 ? same : near;
+  return told.length > 0 ? `; did you mean ${told.join(" or ")}?` : "";
 }
 
 function names(text: string): Iterable<string> {
