@@ -93,6 +93,7 @@ def visit(browser: Browser, url: str, width: int = 1440, **options: Any) -> Iter
             yield Seen(context.new_page(), url)
         finally:
             # An answer that a test is still changing would fail later, in a test that has nothing to do with it.
-            context.unroute_all(behavior="wait")
+            # What it holds back for good is not waited for.
+            context.unroute_all(behavior="ignoreErrors")
             for page in context.pages:
-                page.unroute_all(behavior="wait")
+                page.unroute_all(behavior="ignoreErrors")

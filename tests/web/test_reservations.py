@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.web import reserving
 from tests.web.accounts_site import enter
-from tests.web.browsing import Seen, visit
+from tests.web.browsing import Seen, seen_until, visit
 from tests.web.reserving import (
     DAY,
     HOUR,
@@ -170,6 +170,30 @@ def test_two_clicks_from_a_gpu(ann: Seen):
     details = page.get_by_role("dialog", name="GPU")
     expect(details).to_contain_text("Reserved by you until")
     expect(details.get_by_role("link", name="Reserve", exact=True)).to_be_visible()
+
+
+def test_what_was_reserved_is_not_in_its_own_way(ann: Seen):
+    """Who presses Reserve before it was tried what would come of it is not told so after it was saved."""
+    page, held = ann.go("#/gpus/GPU-gpu3-2"), []
+
+    def hold(route: Route) -> None:
+        if route.request.method == "POST":
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/api/v1/reservations", hold)
+    page.get_by_role("link", name="Reserve", exact=True).click()
+    page.get_by_role("button", name="Reserve", exact=True).click()
+    seen_until(page, lambda: any(not route.request.post_data_json.get("dry_run") for route in held))
+    # Long enough for a trial to begin.
+    page.wait_for_timeout(1000)
+    for route in sorted(held, key=lambda route: bool(route.request.post_data_json.get("dry_run"))):
+        with page.expect_response(lambda answer, url=route.request.url: answer.url == url):
+            route.continue_()
+    expect(page.locator(".block.mine:not(.past)")).to_be_visible()
+    expect(form(page)).to_contain_text("Reserved gpu3: 2 until")
+    expect(form(page).get_by_role("list", name="In the way")).to_have_count(0)
 
 
 def test_gpulse_picks(ann: Seen):

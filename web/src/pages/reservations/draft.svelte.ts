@@ -56,6 +56,8 @@ export class Draft {
   /** What would be reserved, by the hub's own trial; null: not tried yet, or refused. */
   trial = $state.raw<ReservationView | null>(null);
   objection = $state.raw<ApiError | null>(null);
+  /** What was reserved last; null once another is written. Until then nothing is tried: it would hide that. */
+  made = $state.raw<ReservationView | null>(null);
   readonly task = new Task();
   /** Something was, when it was to be saved: before that nobody is told so. */
   #missing = $state(false);
@@ -92,6 +94,7 @@ export class Draft {
 
   /** These GPUs, and a time where one is told. */
   choose(places: readonly Place[], start?: string, end?: string): void {
+    this.made = null;
     this.way = "chosen";
     this.gpus = writePlaces(places);
     if (start !== undefined) this.start.text = start;
@@ -106,16 +109,17 @@ export class Draft {
       if (this.ready) this.#missing = false;
     });
     $effect(() => {
-      const wanted = may() && this.ready ? JSON.stringify(this.#body()) : "";
+      const wanted = may() && this.made === null && this.ready ? JSON.stringify(this.#body()) : "";
       if (wanted === this.#tried) return;
-      const timer = window.setTimeout(() => void this.#try(wanted), wanted === "" ? 0 : TYPING_MS);
+      // What is being saved is not tried: it would be in its own way.
+      const timer = window.setTimeout(() => this.task.busy || void this.#try(wanted), wanted === "" ? 0 : TYPING_MS);
       return () => clearTimeout(timer);
     });
   }
 
   /** The same once more: something has changed meanwhile. */
   tryAgain(): void {
-    if (this.#tried !== "") void this.#try(this.#tried);
+    if (this.#tried !== "" && !this.task.busy) void this.#try(this.#tried);
   }
 
   async #try(wanted: string): Promise<void> {
@@ -134,9 +138,9 @@ export class Draft {
     }
   }
 
-  /** Makes it. null: it was refused, and everything stays as it was written. */
-  async save(): Promise<ReservationView | null> {
-    let made: ReservationView | null = null;
+  /** Makes it. Where it is refused everything stays as it was written. */
+  async save(): Promise<void> {
+    this.made = null;
     await this.task.run(async () => {
       await this.start.settle();
       await this.end.settle();
@@ -145,7 +149,7 @@ export class Draft {
       const body = this.#body();
       this.#round++;
       try {
-        made = await send<ReservationView>("POST", PATH, body);
+        this.made = await send<ReservationView>("POST", PATH, body);
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         this.#tried = JSON.stringify(body);
@@ -153,8 +157,7 @@ export class Draft {
         throw error;
       }
     });
-    if (made !== null) this.#clear();
-    return made;
+    if (this.made !== null) this.#clear();
   }
 
   #clear(): void {
@@ -164,6 +167,7 @@ export class Draft {
     this.start.text = "";
     this.end.text = USUAL_END;
     this.#tried = "";
+    this.#round++;
     [this.trial, this.objection] = [null, null];
   }
 
