@@ -1,9 +1,10 @@
-/** A person's colour: the same everywhere and always; never green, which means free, nor amber, which warns. */
+/** A person's colour: the same everywhere and always; never green, which means free, nor amber, which warns,
+ *  nor red, which alarms. */
 
 const HUES = 24;
-/** Hues of oklch from 200 over 360 to 50. */
+/** Hues of oklch from 200 to 350: turquoise, blue, violet, pink. */
 const FROM = 200;
-const SPAN = 210;
+const SPAN = 150;
 /** A page that is open for months meets many names. */
 const MOST_KEPT = 20_000;
 
@@ -29,7 +30,7 @@ function tint(name: string): Tint {
   let known = tints.get(name);
   if (known === undefined) {
     const number = hash(name);
-    const hue = (FROM + ((number % HUES) * SPAN) / HUES) % 360;
+    const hue = FROM + ((number % HUES) * SPAN) / HUES;
     const depth = (number >>> 8) % 2 === 0 ? "a" : "b";
     known = { depth, hue, colour: `oklch(var(--person-${depth}) ${hue.toFixed(1)})` };
     if (tints.size >= MOST_KEPT) tints.clear();

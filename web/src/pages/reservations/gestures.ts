@@ -20,7 +20,10 @@ export interface Hands {
   /** By pixels to the right. */
   move: (pixels: number) => void;
   zoom: (factor: number, time: number) => void;
+  /** What goes on is given up. */
   cancel: () => void;
+  /** What was marked is given up. */
+  drop: () => void;
 }
 
 const DRAG_PX = 4;
@@ -29,6 +32,12 @@ const SWIPE_PX = 10;
 const REST_MS = 400;
 
 type Doing = "waiting" | "picking" | "pulling" | "moving";
+
+/** Escape in a field is for what is typed there, and what lies over the page goes first. */
+function isOthers(event: KeyboardEvent): boolean {
+  const inField = event.target instanceof Element && event.target.closest("input, select, textarea") !== null;
+  return inField || document.querySelector("dialog[open], :popover-open") !== null;
+}
 
 /** An action. */
 export function gestures(root: HTMLElement, hands: Hands): { update: (hands: Hands) => void; destroy: () => void } {
@@ -134,9 +143,11 @@ export function gestures(root: HTMLElement, hands: Hands): { update: (hands: Han
   window.addEventListener(
     "keydown",
     (event) => {
-      if (event.key !== "Escape" || doing === "waiting") return;
-      end();
-      now.cancel();
+      if (event.key !== "Escape") return;
+      if (doing !== "waiting") {
+        end();
+        now.cancel();
+      } else if (!isOthers(event)) now.drop();
     },
     { signal },
   );

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DAY, HOUR } from "../../lib/moments";
 import { cellAfter, cellWords, moveBy } from "./cells";
-import { pickedCells, pickedDrag, pulled } from "./picked";
+import { pickedCells, pickedDrag, pickedWords, pulled, pulledWords } from "./picked";
 
 // Before the first Date.
 process.env.TZ = "Europe/Berlin";
@@ -30,8 +30,31 @@ test("an edge that is pulled leaves something over", () => {
   expect(pulled(times, "end", NOW, HOUR, NOW)).toEqual({ start: times.start, end: NOW + 3 * HOUR });
   expect(pulled(times, "start", NOW + 9 * HOUR, HOUR, NOW)).toEqual({ start: NOW + 3 * HOUR, end: times.end });
   expect(pulled(times, "start", NOW - 9 * HOUR, HOUR, NOW)).toEqual({ start: NOW, end: times.end });
-  // What runs can end now, not before.
-  expect(pulled({ start: NOW - HOUR * 5, end: NOW + HOUR }, "end", NOW - 2 * HOUR, HOUR, NOW)).toEqual({ start: NOW - HOUR * 5, end: NOW });
+});
+
+test("what runs cannot be pulled to an end before the next step", () => {
+  const end = (of: number, time: number, seconds: number, now: number) => pulled({ start: NOW - 60 * DAY, end: of }, "end", time, seconds, now).end;
+  expect(end(NOW + 4 * HOUR, NOW - 2 * HOUR, HOUR, NOW + 600)).toBe(NOW + HOUR);
+  expect(end(NOW + 4 * HOUR, NOW, HOUR, NOW)).toBe(NOW + HOUR);
+  expect(end(NOW + 4 * HOUR, NOW + 2 * HOUR, HOUR, NOW)).toBe(NOW + 2 * HOUR);
+  // By the clock on the wall: a day of 25 hours.
+  expect(end(at("2026-10-30T12:00:00"), 0, DAY, at("2026-10-25T00:30:00"))).toBe(at("2026-10-26T00:00:00"));
+  // One that ends before the step stays as it is, and is not extended.
+  expect(end(NOW + 1200, NOW - 2 * HOUR, HOUR, NOW + 600)).toBe(NOW + 1200);
+  expect(end(NOW + 1200, NOW + 3 * HOUR, HOUR, NOW + 600)).toBe(NOW + 3 * HOUR);
+});
+
+test("what is shorter than a step stays as it is", () => {
+  const times = { start: NOW + 2 * HOUR, end: NOW + 2 * HOUR + 600 };
+  expect(pulled(times, "end", NOW, HOUR, NOW)).toEqual(times);
+  expect(pulled(times, "start", NOW + 9 * HOUR, HOUR, NOW)).toEqual(times);
+});
+
+test("what a hand is told while it pulls or marks", () => {
+  const pulling = { id: "r1", row: 3, start: NOW + 2 * DAY, end: NOW + 2 * DAY + 6 * HOUR };
+  expect(pulledWords({ ...pulling, edge: "end" })).toEqual(["Fri 20 Nov 18:00", "6 h"]);
+  expect(pulledWords({ ...pulling, edge: "start" })).toEqual(["Fri 20 Nov 12:00", "6 h"]);
+  expect(pickedWords({ first: 1, last: 2, from: NOW + HOUR, to: NOW + 5 * HOUR }, NOW)).toEqual(["13:00–17:00", "4 h"]);
 });
 
 test("keys move by GPU and by cell", () => {

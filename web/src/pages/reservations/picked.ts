@@ -1,4 +1,7 @@
-/** What somebody has marked on the timeline, by pointer or by keys: rows and a time. */
+/** What somebody has marked on the timeline, by pointer or by keys: rows and a time; and an edge that is pulled. */
+import { between, clockTime, dayText, spanText } from "../../lib/moments";
+import { cellAfter } from "./cells";
+import { snapped } from "./scale";
 
 /** A corner of it: a row, and the cell of time that begins at `time`. */
 export interface Corner {
@@ -32,7 +35,17 @@ export function pickedDrag(anchor: Corner, pointer: Corner, seconds: number, now
   return { first: Math.min(anchor.row, pointer.row), last: Math.max(anchor.row, pointer.row), from: begin, to: end };
 }
 
-/** An edge of a reservation that is pulled: the other stays, and a step is left between. */
+/** An edge that is pulled, in the row it was taken in. */
+export interface Pulling {
+  id: string;
+  row: number;
+  edge: "start" | "end";
+  start: number;
+  end: number;
+}
+
+/** An edge of a reservation that is pulled: the other stays, and a step is left between. What runs keeps its time until
+ *  the next step: ending it now is a button that asks twice. None of it makes longer what was to become shorter. */
 export function pulled(
   times: { start: number; end: number },
   edge: "start" | "end",
@@ -40,6 +53,18 @@ export function pulled(
   seconds: number,
   now: number,
 ): { start: number; end: number } {
-  if (edge === "end") return { start: times.start, end: Math.max(time, now, times.start + seconds) };
-  return { start: Math.min(Math.max(time, now), times.end - seconds), end: times.end };
+  if (edge === "start") return { start: Math.min(Math.max(time, now), Math.max(times.start, times.end - seconds)), end: times.end };
+  const least = times.start > now ? times.start + seconds : cellAfter(snapped(now, seconds, "down"), seconds);
+  return { start: times.start, end: Math.max(time, Math.min(times.end, least)) };
+}
+
+/** "Fri 20 Nov 18:00" and "6 h": where the edge is, and how long the whole then is. */
+export function pulledWords({ edge, start, end }: Pulling): [string, string] {
+  const at = edge === "start" ? start : end;
+  return [`${dayText(at)} ${clockTime(at)}`, spanText(end - start)];
+}
+
+/** "14:00–18:00" and "4 h" */
+export function pickedWords({ from, to }: Picked, now: number): [string, string] {
+  return [between(from, to, now), spanText(to - from)];
 }

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { DAY, HOUR, midnight } from "../../lib/moments";
 import {
-  LONGEST, SHORTEST, axisOf, cellStep, readSpan, snapStep, snapped, spanOf, timeAt, turned, viewOf, writeSpan, xOf, zoomed,
+  LONGEST, SHORTEST, type Span, axisOf, cellStep, labelsOf, readSpan, snapStep, snapped, spanNow, spanOf, timeAt, turned, viewOf, writeSpan,
+  xOf, zoomed,
 } from "./scale";
 
 // Before the first Date.
@@ -19,6 +20,17 @@ test("a view begins with its day", () => {
   expect(viewOf(autumn)).toBe("week");
   expect(turned(autumn, 1)).toEqual(spanOf("week", at("2026-10-29T12:00:00")));
   expect(turned(turned(autumn, 1), -1)).toEqual(autumn);
+});
+
+test("today's day begins an hour ago, that of another day with it", () => {
+  const today = spanNow("day", at("2026-11-18T16:30:00"));
+  expect(today).toEqual({ from: at("2026-11-18T15:00:00"), to: at("2026-11-19T15:00:00") });
+  expect(spanNow("week", NOON)).toEqual(spanOf("week", NOON));
+  expect([viewOf(today), viewOf(spanOf("day", NOON))]).toEqual(["day", "day"]);
+  // What is turned leaves nothing out between.
+  expect(turned(today, 1)).toEqual({ from: today.to, to: today.to + DAY });
+  expect(turned(spanOf("day", NOON), 1)).toEqual(spanOf("day", NOON + DAY));
+  expect(viewOf({ from: today.from + 60, to: today.to + 60 })).toBeNull();
 });
 
 test("the time under the pointer stays there while it is zoomed", () => {
@@ -61,6 +73,33 @@ test("days with hours, or months with days, as there is room", () => {
   expect(narrow.minors.length).toBeLessThan(12);
 });
 
+const written = (span: Span, width: number, now: number) => labelsOf(axisOf(span, width), span, width, now);
+
+test.each([256, 1200, 2200])("labels on %d px keep their distance, from the edge and from the clock, too", (width) => {
+  for (let day = 0; day < 62; day++) {
+    const now = NOON + day * DAY + ((day * 7) % 24) * HOUR;
+    for (const view of ["day", "week", "month"] as const) {
+      const { majors, minors, clock } = written(spanNow(view, now), width, now);
+      const ends = (labels: typeof minors, letter: number) => labels.map(({ x, text }) => [x + 6, x + 6 + text.length * letter]);
+      for (const spots of [ends(majors, 8), ends(minors, 6)]) {
+        for (const [place, [, right]] of spots.entries()) expect(right).toBeLessThanOrEqual((spots[place + 1]?.[0] ?? width + 4) - 4);
+      }
+      for (const [left, right] of ends(minors, 6)) expect(right < clock! - 22 || left > clock! + 22).toBe(true);
+      expect(Math.min(majors.length, minors.length)).toBeGreaterThan(0);
+    }
+  }
+});
+
+test("a month that has little room has a short name or none, and its first day has its number", () => {
+  const names = (day: string) => written(spanOf("month", at(`${day}T12:00:00`)), 256, NOON).majors.map((label) => label.text);
+  expect(names("2026-11-10")).toEqual(["November 2026", "Dec"]);
+  expect(names("2026-11-28")).toEqual(["December 2026"]);
+  expect(written(spanOf("month", NOON + 90 * DAY), 256, NOON).clock).toBeNull();
+  const numbers = written(spanOf("month", NOON), 256, NOON).minors.map((label) => label.text);
+  expect(numbers).toContain("1");
+  expect(numbers).not.toContain("29");
+});
+
 test("an hour that does not exist has no mark", () => {
   const day = axisOf(spanOf("day", at("2026-03-29T12:00:00")), 2400);
   const hours = day.minors.map((mark) => mark.text);
@@ -72,10 +111,13 @@ test("an hour that does not exist has no mark", () => {
 test("the window is in the address, and comes back from it", () => {
   const today = spanOf("week", NOON);
   expect(writeSpan(today, NOON)).toEqual({ view: null, from: null, hours: null });
-  for (const span of [today, spanOf("day", NOON + 40 * DAY), spanOf("month", NOON), { from: midnight(NOON) + 6 * HOUR, to: midnight(NOON) + 42 * HOUR }]) {
+  for (const span of [today, spanOf("day", NOON + 40 * DAY), spanOf("month", NOON), spanOf("day", NOON), turned(spanNow("day", NOON), 1), { from: midnight(NOON) + 6 * HOUR, to: midnight(NOON) + 42 * HOUR }]) {
     const query = Object.fromEntries(Object.entries(writeSpan(span, NOON)).filter(([, value]) => value !== null)) as Record<string, string>;
     expect(readSpan(query, NOON)).toEqual(span);
   }
+  // Without a day it is that of whoever opens it, whenever that is.
+  expect(writeSpan(spanNow("day", NOON), NOON)).toEqual({ view: "day", from: null, hours: null });
+  expect(readSpan({ view: "day" }, NOON + HOUR)).toEqual(spanNow("day", NOON + HOUR));
   for (const query of [{ from: "soon" }, { view: "year" }, { hours: "many" }, { from: "2026-99-99x" }] as Record<string, string>[]) {
     expect(readSpan(query, NOON)).toEqual(today);
   }

@@ -20,14 +20,27 @@ const HOURS = [1, 2, 3, 6, 12, 24];
 const SNAP_PX = 6;
 const CELL_PX = 22;
 const LABEL_PX = 42;
+/** Of labels on the axis: what stands before one and is free behind it, how wide a letter is at most, half the clock of now. */
+const GAP_PX = 6;
+const MAJOR_PX = 8.4;
+const MINOR_PX = 6.4;
+const CLOCK_PX = 24;
 
 /** A view from the day of `time` on; its days may have 23 or 25 hours. */
 export function spanOf(view: ViewName, time: number): Span {
   return { from: midnight(time), to: midnight(time, VIEWS[view]) };
 }
 
-/** Which view a window is; null: it was zoomed to something between. */
+/** The view that has now in it. A day begins an hour before this one: what is past is of little use. */
+export function spanNow(view: ViewName, now: number): Span {
+  if (view !== "day") return spanOf(view, now);
+  const from = snapped(now, HOUR, "down") - HOUR;
+  return { from, to: from + DAY };
+}
+
+/** Which view a window is; null: it was zoomed to something between. A day may begin with any hour. */
 export function viewOf(span: Span): ViewName | null {
+  if (span.to - span.from === DAY && snapped(span.from, HOUR) === span.from) return "day";
   const names = Object.keys(VIEWS) as ViewName[];
   return names.find((view) => midnight(span.from) === span.from && midnight(span.from, VIEWS[view]) === span.to) ?? null;
 }
@@ -55,7 +68,7 @@ export function moved(span: Span, seconds: number): Span {
 
 /** Earlier or later by a whole window: a view stays a view, also over a change of the clocks. */
 export function turned(span: Span, times: number): Span {
-  const view = viewOf(span);
+  const view = midnight(span.from) === span.from ? viewOf(span) : null;
   return view === null ? moved(span, times * (span.to - span.from)) : spanOf(view, midnight(span.from, times * VIEWS[view]));
 }
 
@@ -85,6 +98,8 @@ export function snapped(time: number, seconds: number, way: "near" | "down" = "n
 export interface Mark {
   at: number;
   text: string;
+  /** Where there is little room. */
+  short?: string;
 }
 
 export interface Axis {
@@ -103,19 +118,56 @@ export function axisOf(span: Span, width: number): Axis {
   const weekends = days.filter(isWeekend).map((from) => ({ from, to: midnight(from, 1) }));
   if (hours < 24) {
     return {
-      majors: days.map((at) => ({ at, text: dayText(at) })),
+      majors: days.map((at) => ({ at, text: dayText(at), short: dayText(at).split(" ", 2).join(" ") })),
       minors: days.flatMap((day) => hoursOf(day, hours)).filter(({ at }) => at >= span.from && at < span.to),
       weekends,
     };
   }
   const every = Math.max(1, Math.ceil(26 / dayWidth));
+  // The first of a month has its label, and the last one before it keeps its distance.
+  const isMarked = (at: number) => (new Date(at * 1000).getDate() - 1) % every === 0 && (every === 1 || daysLeft(at) >= every);
   return {
-    majors: days.filter((at, place) => place === 0 || new Date(at * 1000).getDate() === 1).map((at) => ({ at, text: monthText(at) })),
+    majors: days.filter((at, place) => place === 0 || new Date(at * 1000).getDate() === 1).map((at) => ({ at, text: monthText(at), short: monthText(at).slice(0, 3) })),
     minors: days
-      .filter((at) => every === 1 || (new Date(at * 1000).getDate() - 1) % every === 0)
+      .filter(isMarked)
       .map((at) => ({ at, text: dayWidth >= 84 ? dayText(at) : String(new Date(at * 1000).getDate()) })),
     weekends,
   };
+}
+
+export interface Label {
+  x: number;
+  text: string;
+}
+
+/** What of the axis is written, where: only what has room, beside each other and beside the clock of now. A name that has
+ *  too little is shorter, or goes. */
+export function labelsOf(axis: Axis, span: Span, width: number, now: number): { majors: Label[]; minors: Label[]; clock: number | null } {
+  const nowX = xOf(now, span, width);
+  const clock = nowX < 0 || nowX > width ? null : Math.max(CLOCK_PX, Math.min(width - CLOCK_PX, nowX));
+  const majors = axis.majors.flatMap(({ at, text, short = "" }, place) => {
+    const x = Math.max(0, xOf(at, span, width));
+    const next = place + 1 < axis.majors.length ? xOf(axis.majors[place + 1].at, span, width) : width;
+    const fitting = [text, short].find((one) => x + GAP_PX + one.length * MAJOR_PX <= next) ?? "";
+    return fitting === "" ? [] : [{ x, text: fitting }];
+  });
+  const minors: Label[] = [];
+  let free = 0;
+  for (const { at, text } of axis.minors) {
+    const x = xOf(at, span, width);
+    const [left, right] = [x + GAP_PX, x + GAP_PX + text.length * MINOR_PX];
+    const covered = clock !== null && right > clock - CLOCK_PX && left < clock + CLOCK_PX;
+    if (left < free || right > width || covered) continue;
+    minors.push({ x, text });
+    free = right + GAP_PX;
+  }
+  return { majors, minors, clock };
+}
+
+/** How many days until the next month. */
+function daysLeft(day: number): number {
+  const at = new Date(day * 1000);
+  return new Date(at.getFullYear(), at.getMonth() + 1, 0).getDate() - at.getDate() + 1;
 }
 
 function daysOf(span: Span): number[] {
@@ -152,7 +204,7 @@ export function readSpan(query: Record<string, string>, now: number): Span {
   const hours = Number(query.hours ?? Number.NaN);
   if (Number.isFinite(hours) && Number.isFinite(from)) return { from, to: from + Math.min(LONGEST, Math.max(SHORTEST, hours * HOUR)) };
   const view = query.view !== undefined && query.view in VIEWS ? (query.view as ViewName) : "week";
-  return spanOf(view, Number.isFinite(from) ? from : now);
+  return match !== null && Number.isFinite(from) ? spanOf(view, from) : spanNow(view, now);
 }
 
 /** What the address says of a window; today's week is no word at all. */
@@ -160,8 +212,9 @@ export function writeSpan(span: Span, now: number): { view: string | null; from:
   const view = viewOf(span);
   const at = new Date(span.from * 1000);
   const date = `${at.getFullYear()}-${String(at.getMonth() + 1).padStart(2, "0")}-${String(at.getDate()).padStart(2, "0")}`;
-  if (view !== null) {
-    return { view: view === "week" ? null : view, from: span.from === midnight(now) ? null : date, hours: null };
+  const usual = view !== null && span.from === spanNow(view, now).from;
+  if (usual || (view !== null && span.from === midnight(span.from))) {
+    return { view: view === "week" ? null : view, from: usual ? null : date, hours: null };
   }
   const hours = String(Math.round(((span.to - span.from) / HOUR) * 100) / 100);
   return { view: null, from: `${date}T${clockTime(span.from)}`, hours };

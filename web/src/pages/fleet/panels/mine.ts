@@ -1,6 +1,7 @@
 /** What am I using, and is it working hard: a person's GPUs by node. */
 import type { GpuView } from "../../../lib/api/api";
 import { natural } from "../../../lib/format";
+import { type Place, type ReservationView, isMine } from "../../../lib/reservations";
 
 export interface MyNode {
   node: string;
@@ -41,6 +42,23 @@ export function meanLine(lines: readonly (readonly number[])[], unknown: number)
     const value = mean(lines.map((line) => (line[at] === undefined || line[at] === unknown ? null : line[at])));
     return value === null ? unknown : Math.round(value);
   });
+}
+
+/** What is reserved for somebody now, and they are not on. */
+export interface Waiting {
+  id: string;
+  places: Place[];
+  until: number;
+}
+
+/** `gpus` are those they are on; what ends first comes first. */
+export function waiting(reservations: readonly ReservationView[], gpus: readonly GpuView[], person: string, now: number): Waiting[] {
+  const used = new Set<string | null>(gpus.map((gpu) => gpu.id));
+  return reservations
+    .filter((one) => isMine(one, person) && one.start <= now && one.last > now)
+    .map((one) => ({ id: one.id, places: one.gpus.filter((gpu) => !used.has(gpu.id)), until: one.last }))
+    .filter((one) => one.places.length > 0)
+    .sort((a, b) => a.until - b.until);
 }
 
 /** Whether somebody is on it, by login or shown name. */

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import type { GpuView, NodeView } from "../../../lib/api/api";
 import { modelNumbers } from "../../../lib/fleet.svelte";
-import type { FindingView } from "../../../lib/reservations";
+import type { FindingView, ReservationView } from "../../../lib/reservations";
 import { testFleet } from "../fleet_for_tests";
 import { NONE, idleOf, lines } from "./attention";
 import { freeModels, visibleDevices } from "./free";
-import { byNode, isOn, mean, meanLine } from "./mine";
+import { byNode, isOn, mean, meanLine, waiting } from "./mine";
 
 const gpu = (more: Partial<GpuView>) => ({ node: "gpu01", id: "GPU-1", index: 0, state: "busy", ...more }) as GpuView;
 const node = (more: Partial<NodeView>) => ({ name: "gpu01", display_name: "gpu01", reason: "", gpus: [], ...more }) as NodeView;
@@ -91,6 +91,19 @@ test("mine by node, with how hard they work", () => {
   expect(mean([null, null])).toBeNull();
   expect(meanLine([[100, 255, 255], [200, 50, 255]], 255)).toEqual([150, 50, 255]);
   expect(isOn(gpu({ people: [{ person: "Alice", processes: 1 }] }), "alice")).toBe(true);
+});
+
+test("what is reserved for me now and I am not on", () => {
+  const spots = (ids: string[]) => ids.map((id, index) => ({ node: "gpu10", index: String(index), id }));
+  const reserved = (more: Partial<ReservationView>) =>
+    ({ id: "r1", person: "bob", name: "bob", start: 100, last: 900, gpus: spots(["GPU-1", "GPU-2"]), ...more }) as ReservationView;
+  const found = (all: ReservationView[], on: string[]) =>
+    waiting(all, on.map((id) => gpu({ id })), "Bob", 500).map((one) => [one.id, one.places.map((place) => place.index), one.until]);
+  expect(found([reserved({}), reserved({ id: "r2", last: 700 })], [])).toEqual([["r2", ["0", "1"], 700], ["r1", ["0", "1"], 900]]);
+  expect(found([reserved({})], ["GPU-1"])).toEqual([["r1", ["1"], 900]]);
+  expect(found([reserved({})], ["GPU-1", "GPU-2"])).toEqual([]);
+  // Of others, over, and to come.
+  expect(found([reserved({ person: "ann" }), reserved({ last: 500 }), reserved({ start: 501 })], [])).toEqual([]);
 });
 
 test("what concerns who looks is told first and one by one, the rest by its kind", () => {
