@@ -18,10 +18,12 @@ _SCROLLED = "scrollY + document.querySelector('[role=grid]').scrollTop"
 LONGER_REST_MS = 4000
 _LONGER_REST = f"""const usual = window.setTimeout;
     window.setTimeout = (work, wait, ...more) => usual(work, wait === 400 ? {LONGER_REST_MS} : wait, ...more);"""
-# What a finger begins that comes down is its rest: other things wait as long.
+# Other things wait as long: what a finger begins that comes down is its rest.
 _TELLS_REST = """const before = window.setTimeout;
-    window.setTimeout = (work, wait, ...more) => before(
-        window.event?.type === "pointerdown" ? () => { work(...more); window.rested = true; } : work, wait, ...more);"""
+    window.setTimeout = (work, wait, ...more) => {
+        const rest = wait === 400 && window.event?.type === "pointerdown";
+        return before(rest ? () => { work(...more); window.rested = true; } : work, wait, ...more);
+    };"""
 
 
 class Finger:
