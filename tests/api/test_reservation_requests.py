@@ -12,6 +12,7 @@ from tests.api.booking import HOUR, NOW, Site, code
 from tests.api.fleets import add, card, process, snapshot
 
 DAY = 24 * HOUR
+LONG = b'{"gpus": [{"node": "gpu1", "index": 2}], "for": "100d"}'
 
 
 @pytest.fixture
@@ -117,7 +118,10 @@ def test_an_admin_with_a_lesser_key_is_told_so(site: Site):
     for method, body in (("DELETE", None), ("PATCH", b'{"comment": "x"}')):
         answer = ask(site.app, path, method, bearer, body)
         assert code(answer, 403) == "not_yours"
-        assert "so may you with a key that has the scope admin" in answer.json()["error"]["detail"]
+        assert "ask them, or do it on the page, or give gpulse login a key" in answer.json()["error"]["detail"]
+    # How it was understood is told all the same.
+    told = ask(site.app, "/api/v1/reservations", "POST", bearer, LONG).json()["error"]["detail"]
+    assert "a key of yours that has the scope admin; understood: from" in told
     assert site.ask("reservations").json()["reservations"] == [made]
 
 

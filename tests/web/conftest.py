@@ -4,14 +4,14 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from scripts import web
 from tests.hub.running import RunningHub
 from tests.system.agents import Site
 from tests.web import reserving
 from tests.web.awkward import awkward_site
-from tests.web.browsing import visit
+from tests.web.browsing import Seen, visit
 from tests.web.reserving import ReservingSite, come_in
 
 
@@ -51,6 +51,17 @@ def awkward(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def reserving_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReservingSite]:
     with ReservingSite(tmp_path_factory.mktemp("site")) as found:
         yield found
+
+
+@pytest.fixture
+def ann(browser: Browser, reserving_site: ReservingSite) -> Iterator[Seen]:
+    """Signed in and on the page of reservations; what she has reserved goes with the test."""
+    with visit(browser, reserving_site.url, bypass_csp=True) as seen:
+        page = come_in(seen, "ann")
+        expect(page.get_by_role("grid").get_by_role("row").nth(4)).to_be_visible()
+        yield seen
+        assert reserving.complaints(seen) == []
+        reserving.clear(page)
 
 
 @pytest.fixture

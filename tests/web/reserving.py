@@ -11,6 +11,8 @@ from tests.web.accounts_site import PASSWORD, AccountsSite
 from tests.web.browsing import Seen
 
 HOUR, DAY = 3600, 86400
+# What earlier tests have ended is there, faded.
+LIVE = ".block:not(.past)"
 _CALM = {"version": "0.1.0", "python": "3.11", "interval_seconds": 600.0, "gpu_source": "nvml"}
 # Lists of what stands in the way are answers of 409, and what cannot be is one of 422: browsers complain of both.
 _REFUSALS = ("status of 401", "status of 403", "status of 409", "status of 422")

@@ -3,7 +3,6 @@
 import getpass
 import re
 import time
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
@@ -14,6 +13,7 @@ from tests.web.browsing import Seen, seen_until, visit
 from tests.web.reserving import (
     DAY,
     HOUR,
+    LIVE,
     ReservingSite,
     come_in,
     drag,
@@ -28,21 +28,8 @@ from tests.web.reserving import (
 from tests.web.test_accessible import AXE, find, find_in_all_themes
 from tests.web.test_hostile import harmless, hostile
 
-# What earlier tests have ended is there, faded.
-LIVE = ".block:not(.past)"
 _SMALL = """[...document.querySelectorAll(":is(main, dialog) :is(button, a.button, .field, select, li a, summary)")]
     .filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 40).map((one) => one.outerHTML)"""
-
-
-@pytest.fixture
-def ann(browser: Browser, reserving_site: ReservingSite) -> Iterator[Seen]:
-    """Signed in and on the page; what she has reserved goes with the test."""
-    with visit(browser, reserving_site.url, bypass_csp=True) as seen:
-        page = come_in(seen, "ann")
-        expect(page.get_by_role("grid").get_by_role("row").nth(4)).to_be_visible()
-        yield seen
-        assert reserving.complaints(seen) == []
-        reserving.clear(page)
 
 
 def test_by_dragging_over_several_gpus(ann: Seen):

@@ -3,7 +3,6 @@
 import getpass
 import re
 import time
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -13,6 +12,7 @@ from tests.web.accounts_site import enter
 from tests.web.browsing import Seen, visit
 from tests.web.reserving import (
     HOUR,
+    LIVE,
     ReservingSite,
     come_in,
     drag,
@@ -26,7 +26,6 @@ from tests.web.reserving import (
 )
 from tests.web.test_accessible import AXE, find_in_all_themes
 
-LIVE = ".block:not(.past)"
 UNTIL = "Until, or for how long"
 # Where the columns of the list begin, and how high its lines are.
 _COLUMNS = """([part, count]) => {
@@ -35,17 +34,6 @@ _COLUMNS = """([part, count]) => {
 }"""
 _HEIGHTS = """[...document.querySelectorAll('section[aria-label="List of reservations"] li')]
     .map((one) => one.getBoundingClientRect().height)"""
-
-
-@pytest.fixture
-def ann(browser: Browser, reserving_site: ReservingSite) -> Iterator[Seen]:
-    """Signed in and on the page; what she has reserved goes with the test."""
-    with visit(browser, reserving_site.url, bypass_csp=True) as seen:
-        page = come_in(seen, "ann")
-        expect(page.get_by_role("grid").get_by_role("row").nth(4)).to_be_visible()
-        yield seen
-        assert reserving.complaints(seen) == []
-        reserving.clear(page)
 
 
 def button(page: Page) -> Locator:

@@ -2,31 +2,17 @@
 
 import re
 import time
-from collections.abc import Iterator
 
-import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.web import reserving
 from tests.web.browsing import Seen, visit
-from tests.web.reserving import HOUR, ReservingSite, come_in, drag, reserve, row_of, tomorrow, x_of, y_of
+from tests.web.reserving import HOUR, LIVE, ReservingSite, come_in, drag, reserve, row_of, tomorrow, x_of, y_of
 
-# What earlier tests have ended is there, faded.
-LIVE = ".block:not(.past)"
 _LOW = """(all) => all.filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 40)
     .map((one) => one.outerHTML)"""
 _LEFTS = """(all) => all.map((one) =>
     [...one.querySelectorAll("button > *")].map((part) => part.getBoundingClientRect().left))"""
-
-
-@pytest.fixture
-def ann(browser: Browser, reserving_site: ReservingSite) -> Iterator[Seen]:
-    with visit(browser, reserving_site.url) as seen:
-        page = come_in(seen, "ann")
-        expect(page.get_by_role("grid").get_by_role("row").nth(4)).to_be_visible()
-        yield seen
-        assert reserving.complaints(seen) == []
-        reserving.clear(page)
 
 
 def hold(page: Page, start: tuple[float, float], end: tuple[float, float]) -> None:

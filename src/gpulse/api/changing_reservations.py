@@ -61,8 +61,9 @@ async def make_reservation(
         )
     except ReservationError as error:
         raise views_for(hub, desk, incoming).refused(times.told(error, start, end)) from None
-    told = views_for(hub, desk, incoming).reservation(made)
-    told.notice = notices.of_new(hub, made, who, incoming.sight, times.now)
+    views = views_for(hub, desk, incoming)
+    told = views.reservation(made)
+    told.notice = notices.of_new(hub, made, who, views, times.now)
     return Response(msgspec.json.encode(told), media_type="application/json") if asked.dry_run else told
 
 

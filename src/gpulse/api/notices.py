@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from gpulse.api.hub import Hub
+from gpulse.api.reservation_views import Views
 from gpulse.auth.identity import Identity
 from gpulse.fleet import state
-from gpulse.fleet.sight import Sight
 from gpulse.reservations.model import Place, Reservation
 from gpulse.reservations.rules import LATE_SECONDS
 from gpulse.reservations.uses import at_place, people_on
@@ -13,13 +13,13 @@ from gpulse.reservations.uses import at_place, people_on
 _MOST_NAMED = 3
 
 
-def of_new(hub: Hub, made: Reservation, who: Identity, sight: Sight, now: float) -> str | None:
+def of_new(hub: Hub, made: Reservation, who: Identity, views: Views, now: float) -> str | None:
     """Of one that is being made: whose name nobody knows, and, where it begins now, what is not free."""
     told = []
     if made.person != who.name and (stranger := of_person(hub, made.person)):
         told.append(stranger)
     if made.start - now <= LATE_SECONDS:
-        found = list(_taken(hub, made, who, sight))
+        found = list(_taken(hub, made, views))
         more = len(found) - _MOST_NAMED
         told += found[:_MOST_NAMED] + ([f"and {more} more of them are in use or down"] if more > 0 else [])
     return "; ".join(told) or None
@@ -34,24 +34,22 @@ def of_person(hub: Hub, login: str) -> str | None:
     return f"nobody is known here as {login!r}: there is no account of that name, and no process"
 
 
-def _taken(hub: Hub, made: Reservation, who: Identity, sight: Sight) -> Iterator[str]:
+def _taken(hub: Hub, made: Reservation, views: Views) -> Iterator[str]:
     """A line for each node that is down, and for each GPU that somebody else is on."""
     by_node: dict[str, list[Place]] = {}
     for place in made.places:
         by_node.setdefault(place.node, []).append(place)
     for name, places in by_node.items():
+        # It may have been taken away since.
+        if not hub.fleet.has(name):
+            continue
         node = hub.fleet.known(name)
         if hub.fleet.node_columns.state[node.slot] != state.UP:
             yield f"{name} is not up now"
             continue
         people = people_on(node)
         for place in places:
-            others = [one for one in at_place(place, people) if one != made.person]
+            others = [login for login in at_place(place, people) if login != made.person]
             if others:
-                yield f"{place} is in use now by {', '.join(sorted(_called(one, who, sight) for one in others))}"
-
-
-def _called(login: str | None, who: Identity, sight: Sight) -> str:
-    if login is None:
-        return "somebody"
-    return login if sight.names(login) or login == who.name else sight.login(login) or login
+                told = sorted("somebody" if login is None else views.login(login) for login in others)
+                yield f"{place} is in use now by {', '.join(told)}"

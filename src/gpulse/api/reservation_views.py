@@ -14,11 +14,10 @@ from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.sight import Sight
 from gpulse.reservations.model import Alternative, Change, Ending, Place, Reservation, State
 from gpulse.reservations.reality import Finding, Kind, words
-from gpulse.reservations.rules import By, may_change
+from gpulse.reservations.rules import ASK_AN_ADMIN, By, may_change
 
-# What admins are free of.
-_FOR_ADMINS = ("not_yours", "too_far", "too_long", "too_many", "too_many_gpus")
-_OTHER_KEY = "make one on your account's page and give it to gpulse login"
+# Of an admin who came with a lesser key.
+_OTHER_KEY = "do it on the page, or give gpulse login a key of yours that has the scope admin"
 
 
 class ReservedGpu(msgspec.Struct, kw_only=True):
@@ -124,13 +123,6 @@ def by_of(settings: Settings, who: Identity) -> By:
     return By(who.name or "", admin, settings.limits_of("admin" if admin else "member"))
 
 
-def explained(error: ReservationError, who: Identity) -> ReservationError:
-    """An admin who came with a lesser key is not sent to an admin."""
-    if error.code in _FOR_ADMINS and who.role == "admin" and "admin" not in who.scopes:
-        error.detail = f"an admin may, and so may you with a key that has the scope admin, or on the page; {_OTHER_KEY}"
-    return error
-
-
 class Views:
     """Makes them for one who asks, at one moment."""
 
@@ -143,7 +135,7 @@ class Views:
         self._ids: dict[str, dict[str, str]] = {}
 
     def reservation(self, one: Reservation) -> ReservationView:
-        person = self._login(one.person)
+        person = self.login(one.person)
         mine = one.person == self._who.name
         ours = may_change(one, self._by)
         state = one.state(self._now)
@@ -151,7 +143,7 @@ class Views:
             id=one.id,
             person=person,
             name=self._called(person),
-            maker=self._login(one.maker),
+            maker=self.login(one.maker),
             gpus=self._gpus(one.places),
             start=one.start,
             end=one.end,
@@ -169,8 +161,8 @@ class Views:
         )
 
     def finding(self, one: Finding) -> FindingView:
-        person = self._login(one.person)
-        other = None if one.other is None else self._login(one.other)
+        person = self.login(one.person)
+        other = None if one.other is None else self.login(one.other)
         return FindingView(
             kind=one.kind,
             reservation=one.reservation,
@@ -189,12 +181,14 @@ class Views:
     def change(self, one: Change) -> ChangeView:
         before = None if one.before is None else self._terms(one.before)
         return ChangeView(
-            at=one.at, by=self._login(one.by), action=one.action, before=before, after=self._terms(one.after)
+            at=one.at, by=self.login(one.by), action=one.action, before=before, after=self._terms(one.after)
         )
 
     def refused(self, error: ReservationError) -> Refused:
+        if self._who.role == "admin" and not self._by.admin:
+            error.detail = error.detail.replace(ASK_AN_ADMIN, _OTHER_KEY)
         return Refused(
-            explained(error, self._who),
+            error,
             [self.reservation(one) for one in error.conflicts],
             [self._alternative(one) for one in error.alternatives],
         )
@@ -205,7 +199,7 @@ class Views:
     def _terms(self, one: Reservation) -> Terms:
         comment = one.comment if self._named(one.person) else ""
         return Terms(
-            person=self._login(one.person),
+            person=self.login(one.person),
             gpus=self._gpus(one.places),
             start=one.start,
             end=one.end,
@@ -215,7 +209,8 @@ class Views:
     def _named(self, login: str) -> bool:
         return self._sight.names(login) or login == self._who.name
 
-    def _login(self, login: str) -> str:
+    def login(self, login: str) -> str:
+        """Somebody's, or what stands for it where it is hidden."""
         return login if self._named(login) else self._sight.login(login) or login
 
     def _called(self, login: str) -> str:

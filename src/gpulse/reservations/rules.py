@@ -14,6 +14,7 @@ from gpulse.errors import ReservationError
 from gpulse.reservations.model import Place, Reservation, Wanted
 
 __all__ = [
+    "ASK_AN_ADMIN",
     "NO_LIMITS",
     "By",
     "Limits",
@@ -32,6 +33,8 @@ NO_LIMITS = Limits()
 LATE_SECONDS = 60.0
 # 2200 begins: dates that people write end there, too.
 END_OF_TIME = 7_258_118_400.0
+# What helps where admins may what others may not.
+ASK_AN_ADMIN = "ask an admin"
 _MOST_NAMED = 3
 
 
@@ -94,7 +97,7 @@ def check_new(wanted: Wanted, others: Sequence[Reservation], by: By, now: float)
 def check_asked(wanted: Wanted, by: By, now: float) -> None:
     """ReservationError where it may not be, whichever GPUs it were."""
     if wanted.person != by.name and not by.admin:
-        raise _not_yours("reservations for others are made by admins", "make it for yourself, or ask an admin")
+        raise _not_yours("reservations for others are made by admins", f"make it for yourself, or {ASK_AN_ADMIN}")
     start, limits = begun(wanted.start, now), _limits_of(wanted, by)
     _check_times(start, wanted.end, now)
     _check_ahead(start, limits, now)
@@ -110,7 +113,7 @@ def check_change(before: Reservation, after: Reservation, others: Sequence[Reser
     """ReservationError where it may not become so. To make it smaller is always allowed to those whose it is."""
     check_stop(before, by, now)
     if after.person != before.person and not by.admin:
-        raise _not_yours("whose a reservation is, is changed by admins", "ask an admin")
+        raise _not_yours("whose a reservation is, is changed by admins", ASK_AN_ADMIN)
     _check_places(after.places)
     if before.start <= now:
         if after.start != before.start:
@@ -148,7 +151,7 @@ def check_change(before: Reservation, after: Reservation, others: Sequence[Reser
 def check_stop(reservation: Reservation, by: By, now: float) -> None:
     """ReservationError where somebody may not end or cancel it, or where there is nothing to end any more."""
     if not may_change(reservation, by):
-        raise _not_yours("this reservation is somebody else's", "ask them, or an admin")
+        raise _not_yours("this reservation is somebody else's", f"ask them, or {ASK_AN_ADMIN}")
     if reservation.ended_at is not None or reservation.end <= now:
         raise ReservationError(409, "over", "this reservation is over", "make another")
 
@@ -192,7 +195,7 @@ def _check_ahead(start: float, limits: Limits, now: float) -> None:
             422,
             "too_far",
             f"at most {limits.ahead_days:g} days ahead can be reserved",
-            "take an earlier start, or ask an admin",
+            f"take an earlier start, or {ASK_AN_ADMIN}",
         )
 
 
@@ -201,7 +204,7 @@ def _check_length(start: float, end: float, limits: Limits) -> None:
     if hours is not None and end - start > hours * 3600:
         told = f"{hours / 24:g} days" if hours >= 48 else f"{hours:g} hours"
         raise ReservationError(
-            422, "too_long", f"a reservation can be {told} long at most", "take an earlier end, or ask an admin"
+            422, "too_long", f"a reservation can be {told} long at most", f"take an earlier end, or {ASK_AN_ADMIN}"
         )
 
 
@@ -212,7 +215,7 @@ def _check_count(count: int, limits: Limits) -> None:
             422,
             "too_many",
             f"one person can have {most} reservations at most that are not over",
-            "end or cancel one of yours, or ask an admin",
+            f"end or cancel one of yours, or {ASK_AN_ADMIN}",
         )
 
 
@@ -236,7 +239,7 @@ def _check_gpus(held: Sequence[tuple[Span, int]], when: Sequence[Span], limits: 
                 422,
                 "too_many_gpus",
                 f"one person can have {most} GPUs reserved at one time, and this would make {peak}",
-                "take fewer or another time, or ask an admin",
+                f"take fewer or another time, or {ASK_AN_ADMIN}",
             )
 
 

@@ -13,6 +13,9 @@ export type BookedView = components["schemas"]["BookedView"];
 export type Understood = components["schemas"]["WhenView"];
 export type FindingKind = FindingView["kind"];
 
+/** Who does not say for how long has it so long. */
+export const USUAL_HOURS = 4;
+
 /** A GPU by its place, as in reservations: it stays booked when the card is another. */
 export interface Place {
   node: string;
@@ -20,7 +23,7 @@ export interface Place {
   index: string;
 }
 
-/** Places as people write them, and `readPlaces` reads them: "gpu03:0-3 gpu04:1". */
+/** Places as people write them, and `placesIn` reads them: "gpu03:0-3 gpu04:1". */
 export function writePlaces(places: readonly Place[]): string {
   return byNode(places).map(([node, indices]) => `${node}:${indexText(indices).replaceAll("–", "-").replaceAll(", ", ",")}`).join(" ");
 }

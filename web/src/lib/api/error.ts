@@ -16,4 +16,9 @@ export class ApiError extends Error {
     super(message);
     this.name = "ApiError";
   }
+
+  /** What is wrong and what helps, in one sentence. */
+  get words(): string {
+    return this.detail ? `${this.message}; ${this.detail}` : this.message;
+  }
 }

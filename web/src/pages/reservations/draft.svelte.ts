@@ -3,7 +3,7 @@ import { ApiError } from "../../lib/api/api";
 import { send } from "../../lib/api/send";
 import { fleet } from "../../lib/fleet.svelte";
 import { zone } from "../../lib/moments";
-import { type Place, type ReservationView, writePlaces } from "../../lib/reservations";
+import { type Place, type ReservationView, USUAL_HOURS, writePlaces } from "../../lib/reservations";
 import { Task } from "../../lib/task.svelte";
 import { NO_PLACES, PlacesError, placesIn } from "./places";
 import { indicesOf } from "./spots";
@@ -12,7 +12,7 @@ import { When } from "./when.svelte";
 const PATH = "/api/v1/reservations";
 /** While somebody types, nothing is tried. */
 const TYPING_MS = 400;
-export const USUAL_END = "4h";
+export const USUAL_END = `${USUAL_HOURS}h`;
 export const MOST_GPUS = 1024;
 
 /** Beside which field an objection belongs. */
@@ -37,7 +37,7 @@ export function placesWritten(text: string): Place[] | PlacesError {
 export function objectionTo(field: FieldName, objection: ApiError | null): string | null {
   if (objection === null || objection.conflicts.length > 0 || objection.alternatives.length > 0) return null;
   if ((FIELDS[objection.code] ?? "whole") !== field) return null;
-  return [objection.message, objection.detail ?? ""].filter((part) => part !== "").join("; ");
+  return objection.words;
 }
 
 export class Draft {

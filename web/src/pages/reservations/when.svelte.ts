@@ -63,7 +63,7 @@ export class When {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (question !== this.#asked) return;
-      [this.at, this.words, this.error] = [null, "", [error.message, error.detail ?? ""].filter((part) => part !== "").join("; ")];
+      [this.at, this.words, this.error] = [null, "", error.words];
       // Nothing is known of it: the next try asks again.
       if (error.status === 0) this.#asked = "";
     }
