@@ -16,6 +16,9 @@ from gpulse_probe.proc_pid import parse_stat
 from gpulse_probe.system import System
 
 
+SLEEP = b"sleep\0" + b"60\0"
+
+
 def use(pid: int) -> dict[str, Any]:
     return {"pid": pid, "uuid": "GPU-a", "kinds": ["compute"]}
 
@@ -63,10 +66,15 @@ def state_of(pid: int) -> str:
     return stat.state
 
 
+def wait_for_command(pid: int, command: bytes) -> None:
+    """A new program has its name, and whoever started it goes on, a little before it has its command line."""
+    wait_for(lambda: Path(f"/proc/{pid}/cmdline").read_bytes() == command)
+
+
 def test_a_real_process(started: Callable[..., subprocess.Popen[bytes]]) -> None:
     before = time.time()
     process = started("nice", "-n", "7", "sleep", "60")
-    wait_for(lambda: b"sleep" in Path(f"/proc/{process.pid}/stat").read_bytes())
+    wait_for_command(process.pid, SLEEP)
     (record,) = Processes(System()).collect(0.0, never, [use(process.pid)])
     assert record["command"] == "sleep 60"
     assert record["name"] == "sleep"
@@ -104,14 +112,15 @@ def test_a_program_that_becomes_another_is_read_again(started: Callable[..., sub
     assert collector.collect(0.0, never, [use(process.pid)])[0]["command"] == "sh -c 'read x; exec sleep 60'"
     process.stdin.write(b"\n")
     process.stdin.close()
-    wait_for(lambda: b"(sleep)" in Path(f"/proc/{process.pid}/stat").read_bytes())
+    wait_for_command(process.pid, SLEEP)
     assert collector.collect(60.0, never, [use(process.pid)])[0]["command"] == "sleep 60"
 
 
 def test_a_zombie_is_not_vanished(started: Callable[..., subprocess.Popen[bytes]]) -> None:
     process = started("sleep", "60")
+    wait_for_command(process.pid, SLEEP)
     collector = Processes(System())
-    wait_for(lambda: collector.collect(0.0, never, [use(process.pid)])[0].get("command") == "sleep 60")
+    collector.collect(0.0, never, [use(process.pid)])
     process.send_signal(signal.SIGKILL)
     wait_for(lambda: state_of(process.pid) == "Z")
     (record,) = collector.collect(1.0, never, [use(process.pid)])
