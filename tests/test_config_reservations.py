@@ -36,6 +36,7 @@ def test_a_zone_of_its_own(tmp_path):
         ('zone = "Europe"', "is no time zone"),
         ("no_show_minutes = 0", ":2: reservations.no_show_minutes: cannot be 0; allowed: minutes, 1 to 10080"),
         ("release_no_shows = 1", "allowed: true or false"),
+        ("release_minutes = 0", "reservations.release_minutes: cannot be 0; allowed: minutes, 1 to 10080"),
         ("limits = { member = { most_gpus = -1 } }", "reservations.limits.member.most_gpus: cannot be -1"),
         ("limits = { members = {} }", 'did you mean "member"?'),
     ],

@@ -420,6 +420,10 @@ def test_no_shows_are_released_where_the_site_says_so(tmp_path: Path):
     site.tick(4 * 60)
     assert asyncio.run(site.desk.release_no_shows()) == []
     site.tick(2 * 60)
+    (told,) = site.ask("reservations").json()["findings"]
+    assert (told["kind"], told["release_at"]) == ("no_show", NOW + 20 * 60)
+    assert asyncio.run(site.desk.release_no_shows()) == [], "who is told of it can still come"
+    site.tick(14 * 60)
     assert [one.id for one in asyncio.run(site.desk.release_no_shows())] == [made["id"]]
     detail = site.ask(f"reservations/{made['id']}").json()
     assert (detail["state"], detail["ending"], detail["history"][-1]["action"]) == ("over", "no_show", "released")
@@ -431,7 +435,9 @@ def test_no_shows_are_released_where_the_site_says_so(tmp_path: Path):
 
 def test_no_shows_stay_where_it_does_not(site: Site):
     site.made("gpu2:1")
-    site.tick(31 * 60)
+    site.tick(46 * 60)
+    (told,) = site.ask("reservations").json()["findings"]
+    assert (told["kind"], told["release_at"]) == ("no_show", None)
     assert asyncio.run(site.desk.release_no_shows()) == []
     assert site.ask("reservations").json()["reservations"][0]["state"] == "now"
 

@@ -131,6 +131,9 @@ def test_who_did_not_come_is_told_so(hub: Running):
     site.desk.settings = msgspec.structs.replace(site.settings, release_no_shows=True, no_show_minutes=5)
     hub.run("reserve", "gpu2:1", "--for", "2h")
     site.tick(6 * 60)
+    told = hub.run("reservations").stdout.splitlines()[-1]
+    assert told.startswith("no-show: member has reserved GPUs and does not use them; they are released on ")
+    site.tick(15 * 60)
     # The command goes by the clock of its machine.
     [released] = asyncio.run(site.desk.release_no_shows())
     assert "no-show, released" in hub.run("reservations", "--mine").stdout

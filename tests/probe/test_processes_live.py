@@ -15,7 +15,6 @@ from gpulse_probe.collectors.processes import Processes
 from gpulse_probe.proc_pid import parse_stat
 from gpulse_probe.system import System
 
-
 SLEEP = b"sleep\0" + b"60\0"
 
 

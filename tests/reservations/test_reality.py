@@ -63,6 +63,20 @@ def test_no_show_after_some_minutes_without_any_use():
     assert findings([mine], NOW + 5 * HOUR, nobody, memory, SETTINGS) == ([], Memory(BEGAN.began, {}))
 
 
+def test_when_a_no_show_is_released():
+    def release_at(hours, **settings):
+        told = findings(
+            [reservation("a:0", 0, hours, "ann")], NOW + 0.5 * HOUR, uses(a0=""), BEGAN, Settings(**settings)
+        )
+        return [one.release_at for one in told[0]]
+
+    assert release_at(5) == [None]
+    assert release_at(5, release_no_shows=True) == [NOW + 0.75 * HOUR]
+    assert release_at(5, release_no_shows=True, release_minutes=60) == [NOW + 1.5 * HOUR]
+    # There is nothing to release once it is over.
+    assert release_at(0.75, release_no_shows=True) == [None]
+
+
 def test_no_show_only_where_they_could_have_come():
     mine = reservation("a:0 a:1", 0, 5, "ann", id="r")
     half = NOW + 0.5 * HOUR

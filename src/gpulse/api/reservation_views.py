@@ -77,6 +77,8 @@ class FindingView(msgspec.Struct, kw_only=True):
     pids: list[int]
     # In words, without its times.
     message: str
+    # When a no-show is released; null where it is not.
+    release_at: float | None
 
 
 class Terms(msgspec.Struct, kw_only=True):
@@ -176,6 +178,7 @@ class Views:
             since=one.since,
             pids=list(one.pids) if self._named(one.other or one.person) else [],
             message=words(one.kind, person, other, one.place),
+            release_at=one.release_at,
         )
 
     def change(self, one: Change) -> ChangeView:

@@ -51,6 +51,8 @@ class Finding(msgspec.Struct):
     node: str | None = None
     index: str | None = None
     other: str | None = None
+    # When a no-show is released.
+    release_at: float | None = None
 
 
 class Page(msgspec.Struct):

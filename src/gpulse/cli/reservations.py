@@ -86,6 +86,8 @@ def _told(findings: list[Finding]) -> list[str]:
         message = group[0].message
         if len(places) > 1:
             message = message.replace(text_of(places[:1]), text_of(places), 1).removesuffix(" it") + " them"
+        if group[0].release_at is not None:
+            message += f"; they are released on {booked.short(group[0].release_at)}"
         lines.append(f"{kind.replace('_', '-')}: {message}")
     return lines
 

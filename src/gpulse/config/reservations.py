@@ -64,6 +64,8 @@ class Reservations(msgspec.Struct, frozen=True):
     enabled: bool = True
     no_show_minutes: Minutes = 30.0
     release_no_shows: bool = False
+    # After it was told that it is a no-show.
+    release_minutes: Minutes = 15.0
     blocked_minutes: Minutes = 60.0
     hold_longest_minutes: Minutes = 30.0
     zone: Word | None = None

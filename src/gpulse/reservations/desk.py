@@ -72,10 +72,9 @@ class Desk:
         return trouble
 
     async def release_no_shows(self, witness: Witness = unseen) -> list[Reservation]:
-        """Those that nobody came for, ended; none unless the settings say so."""
-        if not self.settings.release_no_shows:
-            return []
-        unused = [one.reservation for one in self.findings if one.kind == "no_show"]
+        """Those that nobody came for although it was told of, ended; none unless the settings say so."""
+        now = self.clock()
+        unused = [one.reservation for one in self.findings if one.release_at is not None and one.release_at <= now]
         released = [await self.table.release(one, witness=witness) for one in unused]
         if unused:
             self.look()

@@ -46,6 +46,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     since: float
     message: str
     pids: tuple[int, ...] = ()
+    # When a no-show is released, where the settings say so and it lasts until then.
+    release_at: float | None = None
 
 
 class Memory(NamedTuple):
@@ -71,7 +73,8 @@ def findings(
         found += _squatters(one, uses)
         used[one.id] = _last_used(one, now, uses, memory)
         if not one.hold and now - used[one.id] >= settings.no_show_minutes * 60:
-            found.append(_finding("no_show", one, None, None, used[one.id]))
+            unused = _finding("no_show", one, None, None, used[one.id])
+            found.append(msgspec.structs.replace(unused, release_at=_release_at(one, used[one.id], settings)))
     for one in nearby:
         state = one.state(now)
         if state == "coming" and one.start - now <= settings.blocked_minutes * 60:
@@ -126,6 +129,11 @@ def _last_used(one: Reservation, now: float, uses: Mapping[Place, Use], memory: 
     if len(known) < len(one.places) or any(use.unknown or use.seen for use in known):
         return now
     return max(one.start, memory.began, memory.used.get(one.id, one.start))
+
+
+def _release_at(one: Reservation, used: float, settings: Settings) -> float | None:
+    at = used + (settings.no_show_minutes + settings.release_minutes) * 60
+    return at if settings.release_no_shows and at < one.last else None
 
 
 def _there(one: Reservation, uses: Mapping[Place, Use]) -> Iterator[tuple[Place, Seen]]:

@@ -5,7 +5,7 @@ import type { FindingView, ReservationView } from "./reservations";
 function finding(kind: FindingView["kind"], reservation: string, gpu: string | null): FindingView {
   const node = gpu === null ? null : gpu.split(":")[0];
   const index = gpu === null ? null : gpu.split(":")[1];
-  return { kind, reservation, node, index, gpu, person: "ann", name: "Ann", other: null, other_name: null, since: 1, pids: [], message: "" };
+  return { kind, reservation, node, index, gpu, person: "ann", name: "Ann", other: null, other_name: null, since: 1, pids: [], message: "", release_at: null };
 }
 
 const gpus = (...ids: string[]) => ids.map((id) => ({ node: id.split(":")[0], index: id.split(":")[1], id }));

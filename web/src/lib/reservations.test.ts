@@ -18,11 +18,15 @@ test("places as people write them", () => {
 test("a finding names both", () => {
   const finding: FindingView = {
     kind: "squatter", reservation: "a", node: "gpu1", index: "0", gpu: null, person: "ann", name: "Ann", other: "bob",
-    other_name: "Bob", since: 1, pids: [], message: "",
+    other_name: "Bob", since: 1, pids: [], message: "", release_at: null,
   };
   expect(findingWords(finding)).toBe("Bob computes on what Ann has reserved");
   expect(findingWords(finding, true)).toBe("Bob is on it");
-  expect(findingWords({ ...finding, kind: "no_show", other: null, other_name: null })).toBe("Ann's reservation is not used");
+  const unused: FindingView = { ...finding, kind: "no_show", other: null, other_name: null };
+  expect(findingWords(unused)).toBe("Ann's reservation is not used");
+  const noon = new Date().setHours(12, 0, 0, 0) / 1000;
+  expect(findingWords({ ...unused, release_at: noon })).toBe("Ann's reservation is not used; released at 12:00");
+  expect(findingWords({ ...unused, release_at: noon }, true)).toBe("booked, not used; released at 12:00");
 });
 
 test("whose it is", () => {

@@ -60,12 +60,17 @@ export function findingWords(finding: FindingView, short = false): string {
     case "squatter":
       return short ? `${other} is on it` : `${other} computes on what ${finding.name} has reserved`;
     case "no_show":
-      return short ? "booked, not used" : `${whose}reservation is not used`;
+      return (short ? "booked, not used" : `${whose}reservation is not used`) + releaseWords(finding);
     case "overrun":
       return short ? "runs on after the end" : `${finding.name} computes on after the end`;
     case "blocked":
       return short ? `${other} is still on it` : `${whose}reservation begins soon, and ${other} is on it`;
   }
+}
+
+/** Who did not come yet still can. */
+function releaseWords({ release_at: at }: FindingView): string {
+  return at === null ? "" : `; released at ${shortMoment(at, Date.now() / 1000)}`;
 }
 
 export const FINDING_LABELS: Record<FindingKind, string> = {

@@ -1435,6 +1435,7 @@ export interface components {
             since: number;
             pids: number[];
             message: string;
+            release_at: number | null;
         };
         /**
          * Limits

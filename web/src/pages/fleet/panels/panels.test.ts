@@ -108,7 +108,7 @@ test("what is reserved for me now and I am not on", () => {
 
 test("what concerns who looks is told first and one by one, the rest by its kind", () => {
   const finding = (more: object) =>
-    ({ kind: "squatter", reservation: "r1", node: "gpu01", index: "0", gpu: "GPU-1", person: "ann", name: "ann", other: "bob", other_name: "bob", since: 0, pids: [], message: "", ...more }) as FindingView;
+    ({ kind: "squatter", reservation: "r1", node: "gpu01", index: "0", gpu: "GPU-1", person: "ann", name: "ann", other: "bob", other_name: "bob", since: 0, pids: [], message: "", release_at: null, ...more }) as FindingView;
   const eve = { other: "eve", other_name: "eve" };
   const findings = [finding({}), finding({ index: "1", ...eve }), finding({ index: "2", ...eve }), finding({ node: "gpu02", index: "0", ...eve }), finding({ index: "3" })];
   const told = { unhealthy: [], unhealthyCount: 0, hot: NONE, warned: NONE, down: NONE, stale: NONE, full: NONE, idle: { count: 0, holders: [] }, longest: null, findings };
