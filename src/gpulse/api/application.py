@@ -1,5 +1,6 @@
 """Puts the API, the live stream and the page together into one ASGI application."""
 
+import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,7 @@ def create_app(
     allowed = as_origins(origins)
     live = Live(hub, most_listeners, most_streams, sorted(allowed))
     hub.listeners = lambda: live.listeners
-    description = document(ENDPOINTS, title)
+    description = functools.cache(lambda: document(ENDPOINTS, title))
     routes: list[BaseRoute] = [
         *endpoint_routes(ENDPOINTS, base, hub, answers, access),
         Route(base + "/api/v1/live", live.refuse_plain, name="live"),
@@ -83,7 +84,7 @@ def create_app(
         Route(base + "/api/v1/ingest", refuse_get),
         WebSocketRoute(base + "/api/v1/ingest", Lines(hub).serve),
         _fixed(base + "/api/openapi.json", description, answers),
-        _fixed(base + "/api/docs/openapi.json", viewer.for_viewer(description), answers),
+        _fixed(base + "/api/docs/openapi.json", lambda: viewer.for_viewer(description()), answers),
         # Relative, as a proxy may have taken a sub-path away.
         _redirect(base + "/api/docs/", "../docs"),
         *file_routes(base + "/api/docs", _viewer_files(), answers),
@@ -109,11 +110,12 @@ def _redirect(path: str, target: str) -> Route:
     return Route(path, respond)
 
 
-def _fixed(path: str, content: object, answers: Answers) -> Route:
-    body = Body(msgspec.json.encode(content), "application/json")
+def _fixed(path: str, make: Callable[[], object], answers: Answers) -> Route:
+    """Made when somebody first asks for it: most never do, and a hub starts without it."""
+    body = functools.cache(lambda: Body(msgspec.json.encode(make()), "application/json"))
 
     async def respond(request: Request) -> Response:
-        return await answers.response(request, body, None)
+        return await answers.response(request, body(), None)
 
     return Route(path, respond)
 
