@@ -25,8 +25,8 @@ test("a finding names both", () => {
   const unused: FindingView = { ...finding, kind: "no_show", other: null, other_name: null };
   expect(findingWords(unused)).toBe("Ann's reservation is not used");
   const noon = new Date().setHours(12, 0, 0, 0) / 1000;
-  expect(findingWords({ ...unused, release_at: noon })).toBe("Ann's reservation is not used; released at 12:00");
-  expect(findingWords({ ...unused, release_at: noon }, true)).toBe("booked, not used; released at 12:00");
+  expect(findingWords({ ...unused, release_at: noon })).toBe("Ann's reservation is not used, and is released at 12:00");
+  expect(findingWords({ ...unused, release_at: noon }, true)).toBe("unused, ends 12:00");
 });
 
 test("whose it is", () => {

@@ -60,7 +60,7 @@ export function findingWords(finding: FindingView, short = false): string {
     case "squatter":
       return short ? `${other} is on it` : `${other} computes on what ${finding.name} has reserved`;
     case "no_show":
-      return (short ? "booked, not used" : `${whose}reservation is not used`) + releaseWords(finding);
+      return unusedWords(finding, short);
     case "overrun":
       return short ? "runs on after the end" : `${finding.name} computes on after the end`;
     case "blocked":
@@ -68,9 +68,11 @@ export function findingWords(finding: FindingView, short = false): string {
   }
 }
 
-/** Who did not come yet still can. */
-function releaseWords({ release_at: at }: FindingView): string {
-  return at === null ? "" : `; released at ${shortMoment(at, Date.now() / 1000)}`;
+/** With when it is released, where it is: until then they can still come. */
+function unusedWords({ name, release_at: at }: FindingView, short: boolean): string {
+  if (at === null) return short ? "booked, not used" : `${name}'s reservation is not used`;
+  const moment = shortMoment(at, Date.now() / 1000);
+  return short ? `unused, ends ${moment}` : `${name}'s reservation is not used, and is released at ${moment}`;
 }
 
 export const FINDING_LABELS: Record<FindingKind, string> = {
