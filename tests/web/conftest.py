@@ -1,7 +1,10 @@
 """One browser for all tests of the page, and a simulated cluster for most of them."""
 
+import os
 import shutil
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
@@ -12,7 +15,7 @@ from tests.system.agents import Site
 from tests.web import reserving
 from tests.web.awkward import awkward_site
 from tests.web.browsing import Seen, visit
-from tests.web.reserving import ReservingSite, come_in
+from tests.web.reserving import ReservingSite, come_in, until_listed
 
 
 @pytest.fixture(scope="session")
@@ -26,12 +29,29 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         pytest.fail("the built page is older than what is in web/: these would be tests of old code; run make web")
     home = tmp_path_factory.mktemp("browser")
     options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium, args=options, env={"HOME": str(home)})
+    with noon() as zone, sync_playwright() as playwright:
+        environment = {"HOME": str(home), "TZ": zone}
+        found = playwright.chromium.launch(executable_path=chromium, args=options, env=environment)
         try:
             yield found
         finally:
             found.close()
+
+
+@contextmanager
+def noon() -> Iterator[str]:
+    """The name of a zone where it is about noon, which is this process's own meanwhile: no day ends in a test."""
+    before, hours = os.environ.get("TZ"), 12 - time.gmtime().tm_hour
+    # These names count the other way: Etc/GMT-2 is two hours ahead.
+    os.environ["TZ"] = f"Etc/GMT{-hours:+d}"
+    time.tzset()
+    try:
+        yield os.environ["TZ"]
+    finally:
+        os.environ.pop("TZ")
+        if before is not None:
+            os.environ["TZ"] = before
+        time.tzset()
 
 
 @pytest.fixture(scope="package")
@@ -59,9 +79,10 @@ def ann(browser: Browser, reserving_site: ReservingSite) -> Iterator[Seen]:
     with visit(browser, reserving_site.url, bypass_csp=True) as seen:
         page = come_in(seen, "ann")
         expect(page.get_by_role("grid").get_by_role("row").nth(4)).to_be_visible()
+        until_listed(page)
         yield seen
-        assert reserving.complaints(seen) == []
         reserving.clear(page)
+        assert reserving.complaints(seen) == []
 
 
 @pytest.fixture

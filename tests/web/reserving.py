@@ -79,6 +79,18 @@ def clear(page: Page) -> None:
             asked(page, "DELETE", f"reservations/{one['id']}")
 
 
+def until_listed(page: Page) -> None:
+    """The page knows what is reserved, and whether one may reserve."""
+    expect(page.locator(".layer.may")).to_be_visible()
+
+
+def not_while_it_strikes(page: Page) -> None:
+    """What is about the hour begins after a full one, where that is near: the page may see it earlier or later."""
+    left = 3600 - time.time() % 3600
+    if left < 20:
+        page.wait_for_timeout((left + 2) * 1000)
+
+
 def tomorrow(hour: float) -> float:
     """An hour of tomorrow by the clock of this machine, which the browser has too."""
     now = time.localtime()

@@ -7,7 +7,18 @@ from playwright.sync_api import Browser, CDPSession, Page, expect
 
 from tests.web import reserving
 from tests.web.browsing import Seen, visit
-from tests.web.reserving import DAY, ReservingSite, come_in, reserve, row_of, tomorrow, until_tried, x_of, y_of
+from tests.web.reserving import (
+    DAY,
+    ReservingSite,
+    come_in,
+    reserve,
+    row_of,
+    tomorrow,
+    until_listed,
+    until_tried,
+    x_of,
+    y_of,
+)
 
 TABLET = 1024
 STEPS = 6
@@ -15,9 +26,9 @@ STEPS = 6
 _SCROLLED = "scrollY + document.querySelector('[role=grid]').scrollTop"
 
 # On a machine that is busy a finger that moves at once is slow, too: it must not seem to rest.
-LONGER_REST_MS = 4000
-_LONGER_REST = f"""const usual = window.setTimeout;
-    window.setTimeout = (work, wait, ...more) => usual(work, wait === 400 ? {LONGER_REST_MS} : wait, ...more);"""
+LONGEST_REST_MS = 20_000
+_LONGER_REST = """const usual = window.setTimeout;
+    window.setTimeout = (work, wait, ...more) => usual(work, wait === 400 ? %d : wait, ...more);"""
 # Other things wait as long: what a finger begins that comes down is its rest.
 _TELLS_REST = """const before = window.setTimeout;
     window.setTimeout = (work, wait, ...more) => {
@@ -54,11 +65,12 @@ class Finger:
 
 def there(page: Page) -> None:
     expect(page.get_by_role("grid").get_by_role("row").filter(has_text="gpu3")).to_be_attached()
+    until_listed(page)
     page.get_by_role("grid").scroll_into_view_if_needed()
 
 
-def rest_longer(page: Page) -> None:
-    page.add_init_script(_LONGER_REST)
+def rest_longer(page: Page, wait_ms: int = LONGEST_REST_MS) -> None:
+    page.add_init_script(_LONGER_REST % wait_ms)
     page.reload()
     there(page)
 
@@ -69,8 +81,8 @@ def ann(browser: Browser, reserving_site: ReservingSite) -> Iterator[Seen]:
         page = come_in(seen, "ann")
         there(page)
         yield seen
-        assert reserving.complaints(seen) == []
         reserving.clear(page)
+        assert reserving.complaints(seen) == []
 
 
 def test_a_finger_that_rests_begins_to_mark(ann: Seen):
@@ -107,7 +119,7 @@ def test_a_finger_that_moves_up_scrolls_and_marks_nothing(ann: Seen):
     page, finger = ann.page, Finger(ann.page)
     shown = page.locator(".range").inner_text()
     page.set_viewport_size({"width": TABLET, "height": 420})
-    rest_longer(page)
+    rest_longer(page, wait_ms=4000)
     row_of(page, "gpu2", 0).scroll_into_view_if_needed()
     x, y = x_of(page, tomorrow(0) + 3 * DAY), y_of(row_of(page, "gpu2", 0))
     before = page.evaluate(_SCROLLED)
@@ -115,7 +127,7 @@ def test_a_finger_that_moves_up_scrolls_and_marks_nothing(ann: Seen):
     finger.move(x, y - 120)
     page.wait_for_function(f"(before) => {_SCROLLED} > before + 40", arg=before)
     # Longer than a finger has to rest.
-    page.wait_for_timeout(LONGER_REST_MS + 200)
+    page.wait_for_timeout(4200)
     finger.up()
     expect(page.locator(".picked")).to_have_count(0)
     expect(page.locator(".range")).to_have_text(shown)
