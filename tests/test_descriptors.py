@@ -84,7 +84,7 @@ def test_a_hub_without_files_left_goes_on_serving(tmp_path: Path):
     with RunningHub("demo", "--nodes", "5", directory=tmp_path) as hub:
         hub.until(lambda: hub.get("api/v1/summary")["nodes_up"] >= 1)
         address = ("127.0.0.1", int(re.search(r":(\d+)/", hub.url)[1]))
-        with ExitStack() as stack, httpx.Client(base_url=hub.url) as reader:
+        with ExitStack() as stack, httpx.Client(base_url=hub.url, timeout=30) as reader:
             generation = reader.get("readyz").json()["generation"]
             connections = [stack.enter_context(socket.create_connection(address, 5)) for _ in range(100)]
             hub.until(lambda: len(list(Path(f"/proc/{hub.process.pid}/fd").iterdir())) >= 63)

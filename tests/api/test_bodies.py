@@ -124,7 +124,7 @@ def port() -> Iterator[int]:
 
 def post(port: int, content: bytes, path: str = "/echo", **headers: str) -> httpx.Response:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return httpx.post(f"http://127.0.0.1:{port}{path}", content=content, headers=named, timeout=10)
+    return httpx.post(f"http://127.0.0.1:{port}{path}", content=content, headers=named, timeout=30)
 
 
 def refused(response: httpx.Response, status: int, *words: str) -> None:
@@ -175,8 +175,8 @@ def test_in_pieces_of_unknown_number(port: int):
             yield b"x" * 65536
 
     url = f"http://127.0.0.1:{port}/echo"
-    assert httpx.post(url, content=pieces(16)).json()["size"] == MOST_BYTES
-    refused(httpx.post(url, content=pieces(17)), 413)
+    assert httpx.post(url, content=pieces(16), timeout=30).json()["size"] == MOST_BYTES
+    refused(httpx.post(url, content=pieces(17), timeout=30), 413)
 
 
 def bomb(megabytes: int) -> bytes:
@@ -197,7 +197,8 @@ def test_what_unpacks_to_gigabytes_costs_no_memory(port: int, gigabytes: float):
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.monotonic()
-    refused(httpx.post(f"http://127.0.0.1:{port}/echo", content=pieces(), headers={"Content-Encoding": "deflate"}), 413)
+    packing = {"Content-Encoding": "deflate"}
+    refused(httpx.post(f"http://127.0.0.1:{port}/echo", content=pieces(), headers=packing, timeout=30), 413)
     assert time.monotonic() - began < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20 * 1024
 
@@ -292,13 +293,13 @@ def test_the_doorkeeper_comes_before_the_body(port: int):
 
 
 def test_several_methods_at_one_address(port: int):
-    url = f"http://127.0.0.1:{port}/echo"
-    assert httpx.get(url).json()["word"] == "read"
-    assert httpx.head(url).status_code == 200
-    response = httpx.delete(url)
-    assert response.status_code == 405
-    assert set(response.headers["allow"].split(", ")) == {"GET", "HEAD", "POST"}
-    assert set(httpx.get(f"http://127.0.0.1:{port}/closed").headers["allow"].split(", ")) == {"POST"}
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+        assert client.get("/echo").json()["word"] == "read"
+        assert client.head("/echo").status_code == 200
+        response = client.delete("/echo")
+        assert response.status_code == 405
+        assert set(response.headers["allow"].split(", ")) == {"GET", "HEAD", "POST"}
+        assert set(client.get("/closed").headers["allow"].split(", ")) == {"POST"}
 
 
 def test_a_websocket_at_the_address_of_a_post(port: int):

@@ -62,13 +62,21 @@ async def frame(listener: ClientConnection) -> Any:
     return json.loads(text) if isinstance(text, str) else text
 
 
+def standing() -> Fleet:
+    """A small one. By its clock no time passes: no node becomes stale, however slow the machine is."""
+    fleet = small()
+    now = fleet.clock()
+    fleet.clock = lambda: now
+    return fleet
+
+
 def busier(fleet: Fleet, name: str, gpus: int = 2) -> None:
     cards = [card(f"GPU-{name}-{index}", index, power_watts=500.0) for index in range(gpus)]
     fleet.line(name, snapshot(name, cards))
 
 
 def test_first_everything_then_what_changed():
-    fleet = small()
+    fleet = standing()
 
     async def check(server: Server) -> None:
         async with connect(server.url()) as listener:
@@ -113,7 +121,7 @@ def test_to_grow_older_or_longer_idle_is_no_news():
 
 
 def test_a_filter_narrows_nodes_and_gpus():
-    fleet = small()
+    fleet = standing()
 
     async def check(server: Server) -> None:
         async with connect(server.url("?q=free+node:gpu[1-2]&limit=1")) as listener:
@@ -142,7 +150,7 @@ def planes_of(data: bytes) -> tuple[int, dict[str, Any], bytes]:
 
 
 def test_binary_frames_add_up():
-    fleet = small()
+    fleet = standing()
 
     async def check(server: Server) -> None:
         async with connect(server.url("?format=binary")) as listener:

@@ -1,5 +1,6 @@
 """Whoever wants the hub's memory, time or connections for themselves."""
 
+import contextlib
 import gzip
 import resource
 import socket
@@ -53,6 +54,9 @@ def poured(site: Site, head: str, piece: bytes, most: int = GIB) -> tuple[bytes,
             except BlockingIOError:
                 time.sleep(0.001)
             except OSError:
+                # What it said before it hung up can still be read.
+                with contextlib.suppress(OSError):
+                    answer += connection.recv(65536)
                 return answer, sent
             try:
                 got = connection.recv(65536)

@@ -92,7 +92,7 @@ def test_what_was_recorded_on_the_line_cannot_be_played_again(site: Site):
 
     assert play().startswith(b"HTTP/1.1 200 ")
     fresh = site.token("taped", "--replace")
-    site.hub.until(lambda: play().startswith(b"HTTP/1.1 401 "), 5)
+    site.hub.until(lambda: play().startswith(b"HTTP/1.1 401 "))
     assert site.post(fresh, line("taped", "GPU-new", 2)).status_code == 200
     assert play().startswith(b"HTTP/1.1 401 ")
     assert cards_of(site, "taped") == ["GPU-new"]

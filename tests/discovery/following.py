@@ -20,7 +20,7 @@ class Following:
     def names(self) -> list[str]:
         return [target.name for target in self.targets]
 
-    async def until(self, true: Callable[[], bool], seconds: float = 10.0) -> None:
+    async def until(self, true: Callable[[], bool], seconds: float = 30.0) -> None:
         try:
             async with asyncio.timeout(seconds):
                 while not true():

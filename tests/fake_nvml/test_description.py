@@ -23,11 +23,11 @@ def test_counters_grow_and_processes_agree(start, fake):
     text = "gpu\n energy 1000 grows 300\n pcie_sent 5GB grows 1GB\n"
     first = start(text)
     second = start()
-    moment = "[nvmlDeviceGetTotalEnergyConsumption(gpu()), time.time()]"
-    before, start_time = first(moment)
-    after, end_time = second(moment)
-    assert before == pytest.approx(1000_000 + 300_000 * (start_time - fake.since), abs=3_000)
-    assert after - before == pytest.approx(300_000 * (end_time - start_time), abs=6_000)
+    since = round(fake.since, 3)
+    for ask in (first, second):
+        before, energy, after = ask("[time.time(), nvmlDeviceGetTotalEnergyConsumption(gpu()), time.time()]")
+        least, most = (1000_000 + 300_000 * (moment - since) for moment in (before, after))
+        assert least - 1 <= energy <= most + 1
     assert first("field(NVML_FI_DEV_PCIE_COUNT_TX_BYTES)") > 5_000_000_000
     assert first("nvmlDeviceGetPcieThroughput(gpu(), 0)") == 1_000_000
 
@@ -120,8 +120,8 @@ def test_slow(start):
     took = ask("[time.monotonic(), nvmlDeviceGetPowerUsage(gpu()), time.monotonic()]")
     assert took[1] == 25000
     assert took[2] - took[0] >= 0.12
-    quick = ask("[time.monotonic(), nvmlDeviceGetTemperature(gpu(), 0), time.monotonic()]")
-    assert quick[2] - quick[0] < 0.1
+    tries = [ask("[time.monotonic(), nvmlDeviceGetTemperature(gpu(), 0), time.monotonic()]") for _ in range(10)]
+    assert min(after - before for before, _, after in tries) < 0.1
 
 
 def test_hang_ends_with_its_line(start, fake):

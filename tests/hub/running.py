@@ -58,7 +58,7 @@ class RunningHub:
         self._data.cleanup()
 
     def get(self, path: str, **parameters: Any) -> Any:
-        answer = httpx.get(self.url + path.lstrip("/"), params=parameters, timeout=10)
+        answer = httpx.get(self.url + path.lstrip("/"), params=parameters, timeout=30)
         answer.raise_for_status()
         return answer.json()
 
@@ -68,19 +68,17 @@ class RunningHub:
     def until(self, condition: Any, seconds: float = 30.0) -> Any:
         """Ask until the condition gives something true, and give that back."""
         end = time.monotonic() + seconds
-        found = None
-        while time.monotonic() < end:
+        while True:
             try:
                 found = condition()
+                if found:
+                    return found
+                last: object = found
             except httpx.HTTPError as error:
-                found = None
-                last: object = error
-            else:
-                last = found
-            if found:
-                return found
+                last = error
+            if time.monotonic() > end:
+                raise AssertionError(f"not within {seconds} s; last: {last!r}; it said: {self.said()}")
             time.sleep(0.1)
-        raise AssertionError(f"not within {seconds} s; last: {last!r}; it said: {self.said()}")
 
     def said(self) -> str:
         """What it told on stderr so far."""

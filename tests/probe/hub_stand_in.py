@@ -171,8 +171,8 @@ class StandInHub:
                 link, _ = listener.accept()
             except OSError:
                 return
-            self.tries.put(time.monotonic())
             self._links.append(link)
+            self.tries.put(time.monotonic())
             self._thread(self._serve, link)
 
     def _serve(self, link: socket.socket) -> None:

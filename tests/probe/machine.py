@@ -108,12 +108,12 @@ class Machine:
 def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
     """Wait until the condition gives something true, and give that back."""
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while True:
         found = condition()
         if found:
             return found
+        assert time.monotonic() < end, f"not within {seconds} s"
         time.sleep(0.05)
-    raise AssertionError(f"not within {seconds} s")
 
 
 def alive(pid: int) -> bool:

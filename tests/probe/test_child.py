@@ -13,7 +13,7 @@ import pytest
 from gpulse_probe.child import Child, ChildEnded
 
 
-def ended(child, seconds=5.0):
+def ended(child, seconds=20.0):
     end = time.monotonic() + seconds
     while not child.gone():
         assert time.monotonic() < end, "the child does not end"
@@ -40,7 +40,7 @@ def test_answers_requests_in_order(start):
     child = start(lambda request: request.upper())
     for word in (b"one", b"", b"x" * 300_000):
         child.ask(word)
-        assert child.answer(5) == word.upper()
+        assert child.answer(20) == word.upper()
 
 
 def test_late_answer_is_fetched_later(start, tmp_path):
@@ -63,14 +63,14 @@ def test_failure_is_told_with_its_reason(start):
     child = start(fail)
     child.ask()
     with pytest.raises(ChildEnded, match="ValueError: no such card"):
-        child.answer(5)
+        child.answer(20)
 
 
 def test_end_of_the_child_is_noticed(start):
     child = start(lambda _request: os.kill(os.getpid(), signal.SIGSEGV))
     child.ask()
     with pytest.raises(ChildEnded):
-        child.answer(5)
+        child.answer(20)
     assert ended(child)
     with pytest.raises(ChildEnded):
         child.ask()
@@ -97,7 +97,7 @@ def test_child_holds_none_of_the_parents_descriptors(start):
     assert os.read(read, 1) == b"", "the child kept the pipe open"
     os.close(read)
     child.ask()
-    assert child.answer(5) == b"/dev/null /dev/null /dev/null"
+    assert child.answer(20) == b"/dev/null /dev/null /dev/null"
 
 
 def test_child_ends_with_its_parent(start):

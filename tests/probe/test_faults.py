@@ -13,6 +13,7 @@ import pytest
 from bench.measure import anonymous_bytes
 from tests.fake_nvml import Process, h100_node
 from tests.probe.running import RunningProbe, children, messages, once, only_child
+from tests.system.stalls import Stalls
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 VALUES = ("utilization_ratio", "memory_used_bytes", "temperature_celsius", "power_watts")
@@ -145,7 +146,7 @@ def test_slow_calls_make_old_values_not_missing_ones(fake):
 def test_hang_in_the_middle_of_a_stream_and_recovery(fake, pids):
     """The default deadline, the words of the report, host data that go on, and the way back."""
     fake.describe(h100_node(2, [Process(pids[0], sm=30)]))
-    with RunningProbe(fake.environment(), "--interval", "0.5") as probe:
+    with Stalls() as stalls, RunningProbe(fake.environment(), "--interval", "0.5") as probe:
         assert len(probe.next()["processes"]) == 1
         fake.describe(with_fault("nvmlDeviceGetPowerUsage hang", 2, [Process(pids[0], sm=30)]))
         hung_at = time.time()
@@ -153,7 +154,9 @@ def test_hang_in_the_middle_of_a_stream_and_recovery(fake, pids):
         assert 4.5 < snapshot["time"] - hung_at < 15
         seen = set()
         for _ in range(6):
-            snapshot = probe.next(4)
+            asked = time.monotonic()
+            snapshot = probe.next()
+            assert time.monotonic() - asked - stalls.since(asked) < 4, "a snapshot waited for the card"
             seen.update(messages(snapshot))
             assert snapshot["host"]["memory_total_bytes"] > 0
             assert [known_values(gpu) for gpu in snapshot["gpus"]] == [[], []]
@@ -204,13 +207,14 @@ def test_many_hangs_leave_nothing_behind(fake):
 def test_killed_probe_leaves_no_child_in_the_driver(fake):
     fake.describe(with_fault("nvmlDeviceGetPowerUsage hang", 1))
     with RunningProbe(fake.environment(), "--interval", "0.2", "--deadline", "60") as probe:
-        end = time.monotonic() + 10
+        end = time.monotonic() + 20
         while not (alive := children(probe.process.pid)):
             assert time.monotonic() < end
             time.sleep(0.05)
         time.sleep(1)
         probe.process.send_signal(signal.SIGKILL)
         probe.process.wait()
+        end = time.monotonic() + 20
         while any(Path(f"/proc/{child}").exists() and _state(child) != "Z" for child in alive):
             assert time.monotonic() < end, "a child outlives the probe"
             time.sleep(0.05)

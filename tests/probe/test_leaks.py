@@ -23,6 +23,12 @@ for line in sys.stdin:
         snapshot = json.loads(sampler.line().decode("ascii"))
         assert snapshot["reports"] == [], snapshot["reports"]
         seen.update(process["pid"] for process in snapshot["processes"])
+    # What is still at work, on a busy machine, has a child or a file more.
+    sampler._watchdog.wait(20.0)
+    for collector in sampler._collectors:
+        aside = getattr(collector, "_aside", None)
+        if aside is not None and aside._asked_at is not None:
+            aside._take(aside._asked_at, 20.0)
     pids = family(os.getpid())
     print(json.dumps({
         "ticks": snapshot["seq"] + 1,

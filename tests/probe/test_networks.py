@@ -4,12 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpulse_probe import aside
 from gpulse_probe.collectors.networks import Networks, parse_addresses, parse_counters, parse_names, parse_number
 from gpulse_probe.system import System
 from tests.conform import conforms
 from tests.recorded import FOLDER, MACHINES, expected, machine
 
 HEADING = b"Inter-|\n face |\n"
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """These tests are about the answers, however busy this machine is; test_aside.py is about the waiting."""
+    monkeypatch.setattr(aside, "FIRST_PATIENCE_SECONDS", 20.0)
+    monkeypatch.setattr(aside, "PATIENCE_SECONDS", 20.0)
 
 
 def quiet(_message):

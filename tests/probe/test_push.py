@@ -16,7 +16,7 @@ from tests.conform import conforms
 from tests.fake_nvml import Process, h100_node
 from tests.interpreters import interpreters
 from tests.probe.hub_stand_in import StandInHub
-from tests.probe.pushing import NODE_TOKEN, RunningAgent, go_on, make_push
+from tests.probe.pushing import NODE_TOKEN, RunningAgent, go_on, make_push, until
 from tests.probe.running import children, only_child
 
 
@@ -221,10 +221,10 @@ def test_signals_end_it_with_a_word_to_the_hub(hub, tmp_path, number):
         visit.line()
         own = children(agent.process.pid)
         agent.process.send_signal(number)
-        assert agent.process.wait(5) == 0
-        assert visit.closed.wait(5)
+        assert agent.process.wait(20) == 0
+        assert visit.closed.wait(20)
         assert visit.close_code == 1001
-        assert not any(Path(f"/proc/{pid}").exists() for pid in own)
+        until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in own))
         assert "Traceback" not in agent.words
 
 

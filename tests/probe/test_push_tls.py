@@ -39,7 +39,7 @@ def test_trusted(version, own, tmp_path):
         first = visit.line()
         assert visit.line()["update"] == first["seq"]
         assert agent.end() == 0
-        assert visit.closed.wait(5)
+        assert visit.closed.wait(20)
         assert visit.close_code == 1001
 
 

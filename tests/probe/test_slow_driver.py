@@ -32,36 +32,38 @@ def with_nvidia_smi(fake, tmp_path, script):
 
 
 SLOW = [
-    ("fault nvmlInit_v2 slow 2500\n", ""),
-    ("", "  fault nvmlDeviceGetHandleByIndex_v2 slow 2500\n"),
-    ("fault nvmlDeviceGetCount_v2 slow 2500\n", ""),
+    ("fault nvmlInit_v2 slow 3500\n", ""),
+    ("", "  fault nvmlDeviceGetHandleByIndex_v2 slow 3500\n"),
+    ("fault nvmlDeviceGetCount_v2 slow 3500\n", ""),
 ]
 
 
 @pytest.mark.parametrize(("before", "after"), SLOW, ids=["init", "handle", "count"])
 def test_one_snapshot_waits_for_a_driver_that_wakes_up(fake, before, after):
     fake.describe(before + h100_node(1) + after)
-    snapshot = once(fake.environment(), "--deadline", "1")
+    snapshot = once(fake.environment(), "--deadline", "3")
     assert len(snapshot["gpus"]) == 1
     assert snapshot["reports"] == []
 
 
 def test_one_snapshot_waits_for_nvidia_smi(fake, tmp_path):
-    environment = with_nvidia_smi(fake, tmp_path, f"sleep 2.5\nexec cat '{DOCUMENT}'\n")
-    snapshot = once(environment, "--deadline", "1")
+    environment = with_nvidia_smi(fake, tmp_path, f"sleep 3.5\nexec cat '{DOCUMENT}'\n")
+    snapshot = once(environment, "--deadline", "3")
     assert len(snapshot["gpus"]) > 1
     assert len(snapshot["reports"]) == 1
 
 
 def test_a_stream_goes_on_while_the_driver_wakes_up(fake):
-    fake.describe("fault nvmlInit_v2 slow 4000\n" + h100_node(1))
-    with RunningProbe(fake.environment(), "--deadline", "1", "--interval", "0.3") as probe:
-        snapshot = probe.next()
+    fake.describe("fault nvmlInit_v2 hang\n" + h100_node(1))
+    complaint = re.compile(r"NVML has not answered for [1-9]\d* s \(nvmlInit_v2\)")
+    with RunningProbe(fake.environment(), "--deadline", "3", "--interval", "0.3") as probe:
+        # Mostly the first: on a busy machine the child may begin late.
+        snapshot = probe.until(lambda taken: any(map(complaint.fullmatch, messages(taken))))
+        assert len(messages(snapshot)) == 1
         assert "gpus" not in snapshot
-        (message,) = messages(snapshot)
-        assert re.fullmatch(r"NVML has not answered for [1-9]\d* s \(nvmlInit_v2\)", message)
         assert snapshot["host"]["memory_total_bytes"] > 0
         alive = children(probe.process.pid)
+        fake.describe(h100_node(1))
         snapshot = probe.until(lambda taken: "gpus" in taken)
         assert snapshot["reports"] == []
         assert set(children(probe.process.pid)) <= set(alive), "the child that waited was not let go of"

@@ -220,9 +220,10 @@ def test_next_child_is_told_what_the_last_one_hung_in(stuck):
     assert dog._hung_in == {}
 
 
-def run_for(dog, seconds, until=lambda: False):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and not until():
+def run_until(dog, condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, dog.complaint()
         dog.ask()
         dog.wait(0.05)
         time.sleep(0.01)
@@ -241,15 +242,14 @@ def test_real_child_that_hangs_is_replaced(tmp_path, monkeypatch):
 
     dog = Watchdog(answer, page, deadline=0.3)
     try:
-        run_for(dog, 5, lambda: dog.answered)
+        run_until(dog, lambda: dog.answered)
         assert dog.take()[-1][0] == b"sample"
         hang.touch()
-        run_for(dog, 5, dog.complaint)
         complaint = r"GPU 1: NVML has not answered for \d+ s \(nvmlDeviceGetPowerUsage\)"
-        assert re.fullmatch(complaint, dog.complaint())
+        # On a busy machine a child may be given up before it has begun.
+        run_until(dog, lambda: re.fullmatch(complaint, dog.complaint() or ""))
         hang.unlink()
-        run_for(dog, 10, lambda: not dog.complaint())
-        assert dog.complaint() is None
+        run_until(dog, lambda: dog.complaint() is None)
     finally:
         dog.close()
 
@@ -268,10 +268,9 @@ def test_crash_of_the_driver_library_is_told_and_survived(tmp_path, monkeypatch)
 
     dog = Watchdog(answer, page)
     try:
-        run_for(dog, 5, dog.complaint)
-        assert "ended (GPU 0: nvmlDeviceGetName)" in dog.complaint()
+        run_until(dog, lambda: "ended (GPU 0: nvmlDeviceGetName)" in (dog.complaint() or ""))
         crash.unlink()
-        run_for(dog, 10, lambda: not dog.complaint())
+        run_until(dog, lambda: dog.complaint() is None)
         assert dog.take()[-1][0] == b"fine"
     finally:
         dog.close()

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 from gpulse.transport.ssh import Ssh, SshSettings, SshTarget
 from gpulse.transport.supervisor import Pace, Supervisor
+from tests.system.stalls import Stalls
 from tests.transport.recorder import Recorder
 
 QUICK = Pace(first_pause_seconds=0.2, longest_pause_seconds=1.0)
@@ -20,14 +21,15 @@ async def hub(settings: SshSettings, *targets: SshTarget, pace: Pace = QUICK) ->
     ssh = Ssh(settings)
     supervisor = Supervisor(recorder, {SshTarget: ssh.stream}, pace)
     recorder.set_targets = supervisor.set_targets
-    supervisor.set_targets(targets)
-    try:
-        yield recorder
-    finally:
-        began = time.monotonic()
-        await supervisor.stop()
-        await ssh.close()
-        assert time.monotonic() - began < 10
+    with Stalls() as recorder.stalls:
+        supervisor.set_targets(targets)
+        try:
+            yield recorder
+        finally:
+            began = time.monotonic()
+            await supervisor.stop()
+            await ssh.close()
+            assert time.monotonic() - began - recorder.stalls.since(began) < 10
 
 
 async def first_line(settings: SshSettings, target: SshTarget, seconds: float = 20.0) -> Recorder:

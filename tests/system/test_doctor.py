@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -127,7 +128,8 @@ import json, time
 print(json.dumps({{"schema": 1, "time": time.time() - 100, "probe": {{"python": "3.9.1"}}, "gpus": []}}))'""",
     )
     run = doctor(f"127.0.0.1:{server.port}")
-    assert "100 s behind this machine's" in run.stdout
+    # On a busy machine it is some seconds more until the line is read.
+    assert re.search(r"\b1[0-5]\d s behind this machine's", run.stdout), run.stdout
     assert "✓ probe" not in run.stdout
 
 

@@ -202,9 +202,8 @@ def test_refused_as_gpustat(site: Site, tokens: dict[str, str], body: bytes):
 def test_without_a_token(site: Site, path: str):
     """Nothing of a body is read before it is known who sends it."""
     method = "GET" if path == "/agent" else "POST"
-    answer = httpx.request(
-        method, f"{site.url}api/v1/ingest{path}", content=b"" if path == "/agent" else bytes(10 * MIB)
-    )
+    body = b"" if path == "/agent" else bytes(10 * MIB)
+    answer = httpx.request(method, f"{site.url}api/v1/ingest{path}", content=body, timeout=30)
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "token_missing")
     assert answer.headers["www-authenticate"] == "Bearer"
 

@@ -37,7 +37,7 @@ class Site:
         self.data = data
 
     def set(self, claims: dict[str, Any], /, **lies: Any) -> None:
-        httpx.post(f"{self.issuer}/set", json={"claims": claims, "lies": lies}).raise_for_status()
+        httpx.post(f"{self.issuer}/set", json={"claims": claims, "lies": lies}, timeout=30).raise_for_status()
 
     def browser(self) -> PageClient:
         return PageClient(self.hub.url)
@@ -46,7 +46,7 @@ class Site:
         """The answer that the provider's redirect leads to."""
         away = browser.get(SSO)
         assert away.status_code == 303, away.text
-        back = httpx.get(away.headers["location"])
+        back = httpx.get(away.headers["location"], timeout=30)
         assert back.status_code == 302, back.text
         return browser.get(back.headers["location"])
 
@@ -211,7 +211,7 @@ def test_each_trip_is_of_one_browser(site: Site):
     site.set(ANN)
     with site.browser() as one, site.browser() as other:
         away = one.get(SSO)
-        back = httpx.get(away.headers["location"]).headers["location"]
+        back = httpx.get(away.headers["location"], timeout=30).headers["location"]
         # A link that signs the visitor in as somebody else.
         assert other.get(back).status_code == 401
         other.get(SSO)

@@ -13,6 +13,7 @@ import pytest
 
 from tests.hub.running import RunningHub
 from tests.ports import free_port
+from tests.system.agents import until
 
 CONFIG = """
 global:
@@ -32,27 +33,35 @@ class Prometheus:
         self.url = url
 
     def ask(self, query: str) -> list[dict[str, Any]]:
-        answer = httpx.get(f"{self.url}/api/v1/query", params={"query": query}, timeout=5).json()
+        return self.get("query", query=query)["result"]
+
+    def get(self, path: str, **parameters: str) -> Any:
+        answer = httpx.get(f"{self.url}/api/v1/{path}", params=parameters, timeout=30).json()
         assert answer["status"] == "success", answer
-        return answer["data"]["result"]
+        return answer["data"]
+
+    def targets(self) -> list[tuple[str, str]]:
+        """The health of each, and what was wrong with its last scrape."""
+        return [(one["health"], one["lastError"]) for one in self.get("targets")["activeTargets"]]
 
     def until(self, query: str, seconds: float = 30.0) -> list[dict[str, Any]]:
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while True:
             try:
                 if found := self.ask(query):
                     return found
-            except httpx.HTTPError:
+            except (httpx.HTTPError, ValueError):
                 # It has just been started.
                 pass
+            if time.monotonic() > end:
+                raise AssertionError(f"no answer to {query}; targets: {self.targets()}")
             time.sleep(0.2)
-        raise AssertionError(f"no answer to {query}; targets: {httpx.get(self.url + '/api/v1/targets').text[:2000]}")
 
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHub]:
     with RunningHub("demo", "--nodes", "12", directory=tmp_path_factory.mktemp("hub")) as hub:
-        hub.until(lambda: hub.get("api/v1/summary")["nodes_up"] >= 8)
+        hub.until(lambda: hub.get("api/v1/summary")["nodes_up"] == 12)
         yield hub
 
 
@@ -86,11 +95,10 @@ def value(answer: list[dict[str, Any]]) -> float:
 
 def test_the_hub_is_scraped_without_complaint(prometheus: Prometheus):
     assert value(prometheus.until('up{job="gpulse"} == 1')) == 1
-    targets = httpx.get(f"{prometheus.url}/api/v1/targets").json()["data"]["activeTargets"]
-    assert [(target["health"], target["lastError"]) for target in targets] == [("up", "")]
+    until(lambda: prometheus.targets() == [("up", "")], 30, lambda: str(prometheus.targets()))
     assert value(prometheus.until("gpulse_hub_ticks_total > 0")) > 0
-    metadata = httpx.get(f"{prometheus.url}/api/v1/metadata", params={"metric": "gpulse_gpu_power_watts"}).json()
-    assert metadata["data"]["gpulse_gpu_power_watts"][0]["type"] == "gauge"
+    metadata = prometheus.get("metadata", metric="gpulse_gpu_power_watts")
+    assert metadata["gpulse_gpu_power_watts"][0]["type"] == "gauge"
 
 
 def test_how_many_gpus_of_a_model_are_free(hub: RunningHub, prometheus: Prometheus):
@@ -117,6 +125,6 @@ def test_questions_of_the_documentation(prometheus: Prometheus):
 
 def test_scrapes_carry_no_people(prometheus: Prometheus):
     prometheus.until("gpulse_node_up")
-    names = set(httpx.get(f"{prometheus.url}/api/v1/labels").json()["data"])
+    names = set(prometheus.get("labels"))
     # job and instance are Prometheus' own.
     assert not names & {"user", "person", "pid", "command"}

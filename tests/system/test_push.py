@@ -108,14 +108,14 @@ def test_clock_hours_off(site: Site, seconds: float):
         assert node["age_seconds"] < 60
         assert node["clock_difference_seconds"] == pytest.approx(seconds, abs=5)
         time.sleep(0.3)
-    lines = httpx.get(f"{site.url}metrics", params={"only": "nodes"}).text.splitlines()
+    lines = httpx.get(f"{site.url}metrics", params={"only": "nodes"}, timeout=30).text.splitlines()
     (told,) = [line for line in lines if line.startswith(f'gpulse_node_clock_offset_seconds{{node="{name}"')]
     assert float(told.split()[-1]) == pytest.approx(seconds, abs=5)
     assert agent.end() == 0
 
 
 def test_plain_get_says_how_to_speak(site: Site):
-    answer = httpx.get(f"{site.url}api/v1/ingest")
+    answer = httpx.get(f"{site.url}api/v1/ingest", timeout=30)
     assert answer.status_code == 405
     assert answer.headers["allow"] == "POST"
     assert "WebSocket" in answer.json()["error"]["message"]

@@ -256,7 +256,7 @@ def test_two_nodes_with_one_name(site: Site):
     assert second.words.count("refuses this node") == 1
     first.kill()
     second.says("connected to")
-    site.until_up("twin", 5)
+    site.until_up("twin")
     second.kill()
 
 

@@ -80,7 +80,7 @@ def test_a_certificate_of_its_own(own: Site):
     assert own.url.startswith("https://127.0.0.1:")
     tokens = own.tokens("old,new")
     agents = [
-        own.agent(name, "--fingerprint", known_by, token=tokens[name], python=python)
+        own.agent(name, "--fingerprint", known_by, token=tokens[name], quick=True, python=python)
         for name, python in (("old", OLDEST), ("new", NEWEST))
     ]
     for agent in agents:
@@ -96,7 +96,7 @@ def test_a_certificate_of_its_own(own: Site):
         until(lambda agent=agent: connections(agent.words) == 2, 30, lambda agent=agent: agent.words)
         own.until_up(agent.node)
     assert agents[0].end() == 0
-    own.until_state("old", "down", 5)
+    own.until_state("old", "down")
     assert "its agent was stopped" in own.hub.node("old")["reason"]
 
 

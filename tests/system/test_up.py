@@ -55,7 +55,8 @@ def test_one_live_truth_over_ssh(serve, client, pids):
         node = hub.node("gpu2")
         assert node["processes"][0]["command"] == "sleep", "to who has not signed in"
         key = local_key.read(data, hub.url)
-        whole = httpx.get(f"{hub.url}api/v1/nodes/gpu2", headers={"Authorization": f"Bearer {key}"}).json()
+        own = {"Authorization": f"Bearer {key}"}
+        whole = httpx.get(f"{hub.url}api/v1/nodes/gpu2", headers=own, timeout=30).json()
         assert whole["processes"][0]["command"] == "sleep 300", "to who runs the hub"
         assert hub.until(lambda: hub.node("gpu2").get("rates"))["cpu_ratio"] is not None
         assert abs(node["clock_difference_seconds"]) < 5
@@ -77,7 +78,7 @@ def test_find_free_gpus(serve, client, pids):
     del pids
     with start(client, *servers) as hub:
         hub.until(lambda: hub.get("api/v1/summary")["states"]["free"] == 2)
-        text = httpx.get(hub.url + "free", params={"n": 2, "memory": "40GB"}).text
+        text = httpx.get(hub.url + "free", params={"n": 2, "memory": "40GB"}, timeout=30).text
         assert "gpu2:0" in text
         assert "gpu2:1" in text
         found = ask(hub, "free", "-n", "2", "--memory", "40GB", "--model", "H100", "--same-node")

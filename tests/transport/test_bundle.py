@@ -125,11 +125,9 @@ def test_end_of_standard_input_ends_the_probe(fake):
         after_marker(probe)
         probe.next()
         assert probe.process.stdin
-        began = time.monotonic()
         probe.process.stdin.close()
         probe.process.stdin = None
-        assert probe.process.wait(10) == 0
-        assert time.monotonic() - began < 5
+        assert probe.process.wait(20) == 0
 
 
 def test_end_of_standard_input_ends_a_probe_nobody_reads(fake):
