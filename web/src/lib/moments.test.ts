@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DAY, HOUR, between, fullMoment, midnight, shortMoment, spanText, written } from "./moments";
+import { DAY, HOUR, between, dayText, fullMoment, midnight, shortMoment, spanText, written } from "./moments";
 
 // Before the first Date.
 process.env.TZ = "Europe/Berlin";
@@ -20,6 +20,11 @@ test("as short as it stays clear", () => {
 test("in full there is nothing left to guess", () => {
   expect(fullMoment(at("2026-11-20T18:00:00"))).toBe("Friday 20 November 2026, 18:00 CET");
   expect(fullMoment(at("2026-07-01T00:05:00"))).toMatch(/^Wednesday 1 July 2026, 00:05 (CEST|GMT\+2)$/);
+});
+
+test("of another year the year is said", () => {
+  const day = at("2027-10-31T12:00:00");
+  expect([dayText(day), dayText(day, day), dayText(day, at("2026-11-16T10:00:00"))]).toEqual(["Sun 31 Oct", "Sun 31 Oct", "Sun 31 Oct 2027"]);
 });
 
 test("no day is said twice", () => {
@@ -44,4 +49,8 @@ test("how long", () => {
 
 test("what is written into a form can be read again", () => {
   expect(written(at("2026-12-01T08:05:00"))).toBe("2026-12-01 08:05");
+  // This hour comes twice.
+  expect(written(at("2026-10-25T02:30:00+02:00"))).toBe("2026-10-25 02:30 +02:00");
+  expect(written(at("2026-10-25T02:30:00+01:00"))).toBe("2026-10-25 02:30 +01:00");
+  expect(written(at("2026-10-25T03:00:00+01:00"))).toBe("2026-10-25 03:00");
 });

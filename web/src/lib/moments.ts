@@ -28,10 +28,15 @@ export function clockTime(time: number): string {
   return `${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
-/** "Mon 16 Nov" */
-export function dayText(time: number): string {
+/** "Mon 16 Nov"; where `now` is told, of another year "Mon 16 Nov 2027". */
+export function dayText(time: number, now = time): string {
   const at = date(time);
-  return `${SHORT_DAYS[at.getDay()]} ${at.getDate()} ${MONTHS[at.getMonth()].slice(0, 3)}`;
+  return `${SHORT_DAYS[at.getDay()]} ${at.getDate()} ${MONTHS[at.getMonth()].slice(0, 3)}${yearUnless(now, at)}`;
+}
+
+/** " 2027", unless it is the year of `now`. */
+function yearUnless(now: number, at: Date): string {
+  return at.getFullYear() === date(now).getFullYear() ? "" : ` ${at.getFullYear()}`;
 }
 
 /** As short as it stays clear: "18:00" today, "Fri 18:00" within six days, "1 Dec 18:00", "1 Jan 2028 18:00". */
@@ -40,17 +45,30 @@ export function shortMoment(time: number, now: number): string {
   const days = Math.round((midnight(time) - midnight(now)) / DAY);
   if (days === 0) return clockTime(time);
   if (Math.abs(days) <= 6 && days > 0) return `${SHORT_DAYS[at.getDay()]} ${clockTime(time)}`;
-  const year = at.getFullYear() === date(now).getFullYear() ? "" : ` ${at.getFullYear()}`;
-  return `${at.getDate()} ${MONTHS[at.getMonth()].slice(0, 3)}${year} ${clockTime(time)}`;
+  return `${at.getDate()} ${MONTHS[at.getMonth()].slice(0, 3)}${yearUnless(now, at)} ${clockTime(time)}`;
 }
 
 /** Nothing left to guess: "Friday 20 November 2026, 18:00 CET". */
 export function fullMoment(time: number): string {
   const at = date(time);
   const weekday = at.toLocaleDateString("en", { weekday: "long" });
-  const named = new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" }).formatToParts(at);
-  const zoneName = named.find((part) => part.type === "timeZoneName")?.value ?? "";
-  return `${weekday} ${at.getDate()} ${MONTHS[at.getMonth()]} ${at.getFullYear()}, ${clockTime(time)} ${zoneName}`.trim();
+  return `${weekday} ${at.getDate()} ${MONTHS[at.getMonth()]} ${at.getFullYear()}, ${clockTime(time)} ${zoneName(at)}`.trim();
+}
+
+/** Each knows only the zones of its own part of the world by their letters, as the hub does all: "CET", "EST", "AEDT". */
+const LOCALES = ["en-GB", "en-US", "en-AU", "en-NZ", "en-IN", "en-ZA"];
+let namers: Intl.DateTimeFormat[] | null = null;
+
+/** "CET"; of a zone without letters "GMT+4". */
+function zoneName(at: Date): string {
+  namers ??= LOCALES.map((locale) => new Intl.DateTimeFormat(locale, { timeZoneName: "short" }));
+  let name = "";
+  for (const namer of namers) {
+    const told = namer.formatToParts(at).find((part) => part.type === "timeZoneName")?.value ?? "";
+    if (!/\d/.test(told)) return told;
+    name ||= told;
+  }
+  return name;
 }
 
 /** From when to when, without saying a day twice: "14:00–18:00", "Tue 17:00 – Wed 17:00". */
@@ -70,8 +88,19 @@ export function spanText(seconds: number): string {
   return parts.filter((part) => part !== "").slice(0, 2).join(" ") || "0 min";
 }
 
-/** As it is written in a form, and read again by the hub: "2026-11-20 18:00". */
+/** As it is written in a form, and read again by the hub: "2026-11-20 18:00"; of what comes twice, which: "… 02:30 +01:00". */
 export function written(time: number): string {
   const at = date(time);
-  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${clockTime(time)}`;
+  const wall = (of: Date) => `${of.getFullYear()}-${two(of.getMonth() + 1)}-${two(of.getDate())} ${clockTime(of.getTime() / 1000)}`;
+  const twice = CLOCKS_BACK.some((seconds) => [-seconds, seconds].some((by) => wall(date(time + by)) === wall(at)));
+  return twice ? `${wall(at)} ${offset(at)}` : wall(at);
+}
+
+/** By how much clocks are set back. */
+const CLOCKS_BACK = [HOUR, HOUR / 2];
+
+/** "+01:00" */
+function offset(at: Date): string {
+  const minutes = -at.getTimezoneOffset();
+  return `${minutes < 0 ? "-" : "+"}${two(Math.floor(Math.abs(minutes) / 60))}:${two(Math.abs(minutes) % 60)}`;
 }

@@ -1,7 +1,7 @@
 /** Asks the hub, or the exported data in its place. */
 import { exported, hubUrl, isExport } from "../hub";
 import { keyHeader } from "../page_key";
-import { ApiError } from "./error";
+import { ApiError, noAnswer } from "./error";
 import { type Query, answer } from "./exported";
 import type { components } from "./types";
 
@@ -57,7 +57,7 @@ export async function get<T>(path: string, query: Query = {}, signal?: AbortSign
     return (await response.json()) as T;
   } catch (error) {
     if (signal?.aborted || error instanceof ApiError) throw error;
-    throw new ApiError(0, "no_answer", "the hub does not answer", error instanceof Error ? error.message : null);
+    throw noAnswer();
   }
 }
 

@@ -22,3 +22,8 @@ export class ApiError extends Error {
     return this.detail ? `${this.message}; ${this.detail}` : this.message;
   }
 }
+
+/** The hub cannot be reached, or is too slow. */
+export function noAnswer(): ApiError {
+  return new ApiError(0, "no_answer", "the hub does not answer", "try again when it is back");
+}

@@ -2,7 +2,7 @@
 import { isExport } from "../hub";
 import { keyHeader } from "../page_key";
 import { type Query, address, refusal } from "./api";
-import { ApiError } from "./error";
+import { ApiError, noAnswer } from "./error";
 
 /** Passwords take the hub a while to check, and many at once have to wait. */
 const PATIENCE_MS = 30_000;
@@ -21,8 +21,8 @@ export async function send<T>(method: "POST" | "PATCH" | "DELETE", path: string,
       body: method === "DELETE" ? undefined : JSON.stringify(body ?? {}),
       signal: AbortSignal.timeout(PATIENCE_MS),
     });
-  } catch (error) {
-    throw new ApiError(0, "no_answer", "the hub does not answer", error instanceof Error ? error.message : null);
+  } catch {
+    throw noAnswer();
   }
   if (!response.ok) throw await refusal(response);
   return (await response.json()) as T;

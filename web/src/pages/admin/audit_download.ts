@@ -1,6 +1,6 @@
 /** The audit log as a file with a line of JSON for each entry. */
 import { address, refusal } from "../../lib/api/api";
-import { ApiError } from "../../lib/api/error";
+import { noAnswer } from "../../lib/api/error";
 import { keyHeader } from "../../lib/page_key";
 import { type Period, since } from "./audit_reading.svelte";
 
@@ -34,8 +34,8 @@ async function page(before: number | null, from: number | null): Promise<string>
   let response: Response;
   try {
     response = await fetch(address("/api/v1/audit", { before, since: from, limit: LIMIT }), { headers: { Accept: LINES, ...keyHeader() } });
-  } catch (error) {
-    throw new ApiError(0, "no_answer", "the hub does not answer", error instanceof Error ? error.message : null);
+  } catch {
+    throw noAnswer();
   }
   if (!response.ok) throw await refusal(response);
   return response.text();

@@ -16,9 +16,13 @@ export interface Answer<T> {
 
 /**
  * In a component. A question that stays the same is not asked anew by what else changes; null: nothing to ask.
- * A page that is paused asks once: for what somebody opens, and when they want to see what is new.
+ * A page that is paused asks once: for what somebody opens, and when they want to see what is new. `read` asks the hub.
  */
-export function asked<T>(question: () => Question | null, everyMs: number): Answer<T> {
+export function asked<T>(
+  question: () => Question | null,
+  everyMs: number,
+  read: (question: Question, signal: AbortSignal) => Promise<T> = ({ path, query }, signal) => get<T>(path, query, signal),
+): Answer<T> {
   let value = $state.raw<T | null>(null);
   /** The question that was answered last, and while the page is paused the frame that was shown. */
   let answered: { key: string; frame: number | null } | null = null;
@@ -44,7 +48,7 @@ export function asked<T>(question: () => Question | null, everyMs: number): Answ
     const ask = async () => {
       if (!document.hidden) {
         try {
-          value = await get<T>(now.path, now.query, stop.signal);
+          value = await read(now, stop.signal);
           answered = { key, frame };
         } catch (error) {
           if (stop.signal.aborted) return;

@@ -21,11 +21,11 @@ export class Blocks {
   /** By reservation. */
   readonly #byId = new Map<string, Block[]>();
 
-  constructor(reservations: readonly ReservationView[], rows: Rows, rowOf: (gpu: Spot) => number) {
+  constructor(reservations: readonly ReservationView[], rows: Rows, rowsOf: (gpu: Spot) => readonly number[]) {
     for (const reservation of reservations) {
       // One that was cancelled before its start holds nothing.
       if (reservation.last <= reservation.start) continue;
-      const found = new Set(reservation.gpus.map(rowOf));
+      const found = new Set(reservation.gpus.flatMap(rowsOf));
       found.delete(-1);
       for (const [first, last] of runs([...found].sort((a, b) => a - b))) {
         this.#add({ key: `${reservation.id} ${first}`, reservation, first, last, thin: isNode(rows[first]) });

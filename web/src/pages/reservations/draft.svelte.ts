@@ -58,6 +58,8 @@ export class Draft {
   objection = $state.raw<ApiError | null>(null);
   /** What was reserved last; null once another is written. Until then nothing is tried: it would hide that. */
   made = $state.raw<ReservationView | null>(null);
+  /** Was it to be saved before its times were shown? They are now, and saved when that is wanted once more. */
+  again = $state(false);
   readonly task = new Task();
   /** Something was, when it was to be saved: before that nobody is told so. */
   #missing = $state(false);
@@ -67,7 +69,7 @@ export class Draft {
   places: Place[] | PlacesError = $derived(placesWritten(this.gpus));
 
   constructor() {
-    this.end.text = USUAL_END;
+    this.end.give(USUAL_END);
   }
 
   /** Is there enough to be tried? */
@@ -97,8 +99,8 @@ export class Draft {
     this.made = null;
     this.way = "chosen";
     this.gpus = writePlaces(places);
-    if (start !== undefined) this.start.text = start;
-    if (end !== undefined) this.end.text = end;
+    if (start !== undefined) this.start.give(start);
+    if (end !== undefined) this.end.give(end);
   }
 
   /** In a component: the hub is asked what would come of it, while `may`. */
@@ -140,12 +142,14 @@ export class Draft {
 
   /** Makes it. Where it is refused everything stays as it was written. */
   async save(): Promise<void> {
-    this.made = null;
+    [this.made, this.again] = [null, false];
+    const unseen = this.start.unseen || this.end.unseen;
     await this.task.run(async () => {
       await this.start.settle();
       await this.end.settle();
       this.#missing = !this.ready;
-      if (this.#missing) return;
+      this.again = unseen && !this.#missing;
+      if (this.#missing || this.again) return;
       const body = this.#body();
       this.#round++;
       try {
@@ -164,8 +168,8 @@ export class Draft {
     this.gpus = "";
     this.comment = "";
     this.person = "";
-    this.start.text = "";
-    this.end.text = USUAL_END;
+    this.start.give("");
+    this.end.give(USUAL_END);
     this.#tried = "";
     this.#round++;
     [this.trial, this.objection] = [null, null];

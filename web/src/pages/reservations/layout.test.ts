@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import type { ReservationView } from "../../lib/reservations";
 import { testFleet } from "../fleet/fleet_for_tests";
 import { Blocks, runs } from "./blocks";
-import { nodeRow, rowBySlot, rowsOf, sameRows } from "./rows";
+import { nodeRow, rowBySlot, rowsOf, sameRows, slotsIn } from "./rows";
+import { instancesOf } from "./spots";
 
 const free = { state: "free" } as const;
 const { nodes, frame } = testFleet({ a: [free, free, free], b: [free, free] });
@@ -19,7 +20,7 @@ function reservation(id: string, slots: number[], start: number, last: number): 
 function blocksOf(all: ReservationView[], collapsed = none as (node: string) => boolean): Blocks {
   const rows = rowsOf(nodes, null, collapsed);
   const bySlot = rowBySlot(rows, nodes, frame.gpuCount);
-  return new Blocks(all, rows, (gpu) => (gpu.id === null ? -1 : bySlot[Number(gpu.id)]));
+  return new Blocks(all, rows, (gpu) => (gpu.id === null ? [] : [bySlot[Number(gpu.id)]]));
 }
 
 test("below each node its GPUs", () => {
@@ -58,4 +59,28 @@ test("what was cancelled, and what has no row, is not drawn", () => {
 test("in the head of a collapsed node it is a line", () => {
   const blocks = blocksOf([reservation("x", [0, 2], 10, 20)], (name) => name === "a");
   expect(blocks.of("x")).toMatchObject([{ first: 0, last: 0, thin: true }]);
+});
+
+test("what is meant by the rows that are marked", () => {
+  const meant = (first: number, last: number, collapsed = none as (node: string) => boolean, mask: Uint8Array | null = null) => {
+    const rows = rowsOf(nodes, mask, collapsed);
+    return slotsIn(rows.subarray(first, last + 1), rows, nodes, mask);
+  };
+  // From one node to the next: its head lies between, and is not all of it.
+  expect(meant(2, 5)).toEqual([1, 2, 3]);
+  expect(meant(0, 1)).toEqual([0]);
+  expect(meant(0, 0)).toEqual([0, 1, 2]);
+  expect(meant(0, 2, (name) => name === "a")).toEqual([0, 1, 2, 3]);
+  expect(meant(0, 1, () => true)).toEqual([0, 1, 2, 3, 4]);
+  expect(meant(0, 0, () => true, Uint8Array.from([0, 1, 1, 0, 0]))).toEqual([1, 2]);
+});
+
+test("who has a card that is split has its instances", () => {
+  const split = testFleet({ a: [free], b: [{ state: "split", id: "card" }, { state: "free", parent: "card" }, { state: "free", parent: "card" }] });
+  const instances = instancesOf(split.nodes);
+  expect([...instances]).toEqual([["card", [2, 3]]]);
+  const rows = rowsOf(split.nodes, null, none);
+  const bySlot = rowBySlot(rows, split.nodes, split.frame.gpuCount);
+  const blocks = new Blocks([reservation("x", [1], 10, 20)], rows, () => [1, ...(instances.get("card") ?? [])].map((slot) => bySlot[slot]));
+  expect(blocks.of("x")).toMatchObject([{ first: 3, last: 5 }]);
 });

@@ -10,7 +10,7 @@ const LONGEST = 200;
 export const NO_PLACES = "name a GPU, or a node for all of its GPUs";
 
 export interface Known {
-  /** Those of a node as they are written; undefined: there is no such node. */
+  /** Those of a node as they are written, cards and instances; undefined: there is no such node. */
   indices: (node: string) => readonly string[] | undefined;
   /** Of all nodes. */
   names: () => Iterable<string>;
@@ -30,7 +30,10 @@ function words(text: string): string[] {
   return typed(text).split(/[\s;]+|,(?=\s|[^\d[\]][^,\s]*:)/).filter((word) => word !== "");
 }
 
-/** The places of a text, or what is wrong with it. A node alone stands for all its GPUs. */
+/** Who has a card has its instances. */
+const isCard = (index: string) => !index.includes(".");
+
+/** The places of a text, or what is wrong with it. A node alone stands for all its cards. */
 export function placesIn(text: string, known: Known): Place[] | PlacesError {
   try {
     return readPlaces(text, known);
@@ -48,7 +51,7 @@ function readPlaces(text: string, { indices, names: all }: Known): Place[] {
     for (const node of names(nodes)) {
       const known = indices(node);
       if (known === undefined) throw new PlacesError(`there is no node "${node}"${meant(node.slice(0, LONGEST), all())}`);
-      for (const index of written === null ? known : expanded(written, word)) {
+      for (const index of written === null ? known.filter(isCard) : expanded(written, word)) {
         if (!known.includes(index)) throw new PlacesError(`${node} has no GPU ${index}; it has ${known.join(", ") || "none"}`);
         places.set(`${node}:${index}`, { node, index });
       }

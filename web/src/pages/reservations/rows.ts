@@ -39,6 +39,19 @@ export function rowBySlot(rows: Rows, nodes: readonly NodeShape[], gpuCount: num
   return found;
 }
 
+/** What is meant by marking rows: their GPUs; a collapsed node, or the head of one alone, stands for all that match. */
+export function slotsIn(marked: Rows, rows: Rows, nodes: readonly NodeShape[], mask: Uint8Array | null): number[] {
+  const open = new Set<number>();
+  rows.forEach((row, at) => isNode(row) && at + 1 < rows.length && !isNode(rows[at + 1]) && open.add(row));
+  const headsOnly = marked.every(isNode);
+  return Array.from(marked).flatMap((row) => {
+    if (!isNode(row)) return [row];
+    if (open.has(row) && !headsOnly) return [];
+    const { first, count } = nodes[nodeOf(row)];
+    return Array.from({ length: count }, (_, at) => first + at).filter((slot) => mask === null || mask[slot] === 1);
+  });
+}
+
 export function sameRows(one: Rows, other: Rows): boolean {
   if (one.length !== other.length) return false;
   for (let at = 0; at < one.length; at++) if (one[at] !== other[at]) return false;

@@ -7,10 +7,30 @@ import { indexOf } from "../fleet/processes";
 /** A MIG instance is told from its siblings by what its node says in full; null: that is not there yet. */
 export function placeOf(slot: number): Place | null {
   const gpu = fleet.gpu(slot);
-  if (!gpu.counted || gpu.index === null) return null;
+  if (gpu.index === null) return null;
   if (gpu.parent === null) return { node: gpu.node.name, index: String(gpu.index) };
   const view = live.details.get(gpu.node.name)?.gpus.find((one) => one.id === gpu.id);
   return view?.mig_index == null ? null : { node: gpu.node.name, index: indexOf(view, gpu.index) };
+}
+
+/** Of slots; who has a card has its instances, too. */
+export function placesOf(slots: readonly number[]): Place[] {
+  const cards = new Set(slots.map((slot) => fleet.gpu(slot).id));
+  return slots
+    .filter((slot) => !cards.has(fleet.gpu(slot).parent ?? ""))
+    .map(placeOf)
+    .filter((place) => place !== null);
+}
+
+/** By the UUID of a card that is split the slots of its instances. */
+export function instancesOf(nodes: readonly FleetNode[]): Map<string, number[]> {
+  const found = new Map<string, number[]>();
+  for (const node of nodes.filter(isSplit)) {
+    node.described.gpus.forEach(([, , , , , card], at) => {
+      if (card !== null) found.set(card, [...(found.get(card) ?? []), node.first + at]);
+    });
+  }
+  return found;
 }
 
 /** What can be reserved on a node, as it is written. */

@@ -15,12 +15,27 @@ export class When {
   words = $state("");
   error = $state<string | null>(null);
 
+  /** Texts that need not be shown first: what the page itself wrote, and what was answered. */
+  #given = "";
+  #told = "";
   #asked: string | null = null;
   #timer: number | undefined;
   #answering: Promise<void> = Promise.resolve();
 
   /** `start`: what a span ("2d 4h") is counted from, where one may be written; null: from now. */
   constructor(private readonly start: (() => number | null) | null = null) {}
+
+  /** Whether somebody typed it who has not been shown what it was understood as. */
+  get unseen(): boolean {
+    const text = this.text.trim();
+    return text !== "" && text !== this.#given && text !== this.#told;
+  }
+
+  /** Instead of somebody who types. */
+  give(text: string): void {
+    this.text = text;
+    this.#given = text.trim();
+  }
 
   /** In a component: asks while somebody types. */
   watch(): void {
@@ -59,7 +74,7 @@ export class When {
       const query = { text, zone: zone(), start };
       const understood = await get<Understood>("/api/v1/when", query);
       if (question !== this.#asked) return;
-      [this.at, this.words, this.error] = [understood.at, understood.text, null];
+      [this.at, this.words, this.error, this.#told] = [understood.at, understood.text, null, text];
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (question !== this.#asked) return;
