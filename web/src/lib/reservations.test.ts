@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { type FindingView, findingWords, isMine, placesText, writePlaces } from "./reservations";
 
 const places = [
@@ -7,6 +7,10 @@ const places = [
   { node: "gpu2", index: "0.2" },
   { node: "gpu2", index: "3" },
 ];
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 test("places as people write them", () => {
   expect(writePlaces(places)).toBe("gpu2:3,0.2 gpu10:0-2,5");
@@ -24,7 +28,9 @@ test("a finding names both", () => {
   expect(findingWords(finding, true)).toBe("Bob is on it");
   const unused: FindingView = { ...finding, kind: "no_show", other: null, other_name: null };
   expect(findingWords(unused)).toBe("Ann's reservation is not used");
-  const noon = new Date().setHours(12, 0, 0, 0) / 1000;
+  // The clock stands still: else the day may end between two looks at it.
+  vi.useFakeTimers({ now: new Date(2026, 10, 16, 9) });
+  const noon = new Date(2026, 10, 16, 12).getTime() / 1000;
   expect(findingWords({ ...unused, release_at: noon })).toBe("Ann's reservation is not used, and is released at 12:00");
   expect(findingWords({ ...unused, release_at: noon }, true)).toBe("unused, ends 12:00");
 });
