@@ -23,6 +23,12 @@ export interface Place {
   index: string;
 }
 
+/** What a whole node is: its cards, and of a card that is not told of its instances. Who has a card has its instances. */
+export function wholeNode(indices: readonly string[]): string[] {
+  const known = new Set(indices);
+  return indices.filter((index) => !index.includes(".") || !known.has(index.split(".")[0]));
+}
+
 /** Places as people write them, and `placesIn` reads them: "gpu03:0-3 gpu04:1". */
 export function writePlaces(places: readonly Place[]): string {
   return byNode(places).map(([node, indices]) => `${node}:${indexText(indices).replaceAll("–", "-").replaceAll(", ", ",")}`).join(" ");

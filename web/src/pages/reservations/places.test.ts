@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { placesText } from "../../lib/reservations";
 import { PlacesError, placesIn } from "./places";
 
-const NODES: Record<string, string[]> = { gpu1: ["0", "1", "2", "3"], gpu2: ["0", "1", "1.0", "1.1"] };
+const NODES: Record<string, string[]> = { gpu1: ["0", "1", "2", "3"], gpu2: ["0", "1", "1.0", "1.1"], mig: ["0", "1.0", "1.1"] };
 
 function read(text: string): string[] {
   const found = placesIn(text, { indices: (node) => NODES[node], names: () => Object.keys(NODES) });
@@ -13,6 +13,7 @@ function read(text: string): string[] {
 test("GPUs as people write them", () => {
   expect(read("gpu1:0-2")).toEqual(["gpu1:0", "gpu1:1", "gpu1:2"]);
   expect(read("gpu1:3,0 gpu2")).toEqual(["gpu1:3", "gpu1:0", "gpu2:0", "gpu2:1"]);
+  expect(read("mig")).toEqual(["mig:0", "mig:1.0", "mig:1.1"]);
   expect(read("gpu1:0, gpu2:1.1")).toEqual(["gpu1:0", "gpu2:1.1"]);
   expect(read("gpu1:0,gpu2:0")).toEqual(["gpu1:0", "gpu2:0"]);
   expect(read("gpu[1-2]:0")).toEqual(["gpu1:0", "gpu2:0"]);

@@ -1,7 +1,7 @@
 /** Reads GPUs as people write them: "gpu03:0-3 gpu04", "gpu[01-04]:0,2.1". */
 import { nearNames } from "../../lib/near_names";
 import { NodeSetError, expand } from "../../lib/nodeset";
-import type { Place } from "../../lib/reservations";
+import { type Place, wholeNode } from "../../lib/reservations";
 
 export class PlacesError extends Error {}
 
@@ -30,10 +30,7 @@ function words(text: string): string[] {
   return typed(text).split(/[\s;]+|,(?=\s|[^\d[\]][^,\s]*:)/).filter((word) => word !== "");
 }
 
-/** Who has a card has its instances. */
-const isCard = (index: string) => !index.includes(".");
-
-/** The places of a text, or what is wrong with it. A node alone stands for all its cards. */
+/** The places of a text, or what is wrong with it. A node alone stands for all its GPUs. */
 export function placesIn(text: string, known: Known): Place[] | PlacesError {
   try {
     return readPlaces(text, known);
@@ -51,7 +48,7 @@ function readPlaces(text: string, { indices, names: all }: Known): Place[] {
     for (const node of names(nodes)) {
       const known = indices(node);
       if (known === undefined) throw new PlacesError(`there is no node "${node}"${meant(node.slice(0, LONGEST), all())}`);
-      for (const index of written === null ? known.filter(isCard) : expanded(written, word)) {
+      for (const index of written === null ? wholeNode(known) : expanded(written, word)) {
         if (!known.includes(index)) throw new PlacesError(`${node} has no GPU ${index}; it has ${known.join(", ") || "none"}`);
         places.set(`${node}:${index}`, { node, index });
       }
