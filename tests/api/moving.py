@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 
 from gpulse.api.application import create_app
 from gpulse.config.reservations import Reservations as Settings
+from gpulse.fleet.fleet import Fleet
 from gpulse.reservations.desk import Desk
 from gpulse.reservations.table import Reservations
 from tests.api.fleets import small
@@ -50,6 +51,7 @@ class Moving(NamedTuple):
     app: Starlette
     people: People
     table: Reservations
+    fleet: Fleet
 
 
 @contextmanager
@@ -59,4 +61,4 @@ def moving(folder: Path) -> Iterator[Moving]:
         table = Reservations(people.records, NOW.timestamp)
         fleet = small()
         desk = Desk(table, fleet, Settings(zone=ZONE), NOW.timestamp)
-        yield Moving(create_app(fleet, access=people.access(), desk=desk), people, table)
+        yield Moving(create_app(fleet, access=people.access(), desk=desk), people, table, fleet)

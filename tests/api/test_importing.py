@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from gpulse.auth.noting import THE_HUB
@@ -12,6 +13,7 @@ from gpulse.reservations import comments
 from gpulse.reservations.model import Place, Wanted
 from gpulse.reservations.rules import By
 from tests.api.asking import ask
+from tests.api.fleets import card, snapshot
 from tests.api.moving import FILE, NOW, OUTCOMES, Moving, moving
 
 PATH = "/api/v1/reservations/import"
@@ -57,7 +59,10 @@ def test_every_entry_is_told(hub):
     assert answer["counts"] == {"reserved": 3, "no_such_gpu": 2, "over": 1, "not_understood": 1, "empty": 1}
     assert kept(hub) == RESERVED
     ann = answer["entries"][0]
-    assert ann["message"] == "until Tuesday 1 December 2026, 18:00 CET"
+    assert ann["message"] == (
+        "until Tuesday 1 December 2026, 18:00 CET; nobody is known here as 'ann': there is no account of that name,"
+        " and no process"
+    )
     made = hub.table.by_id(ann["reservation"])
     assert (made.person, made.maker, made.start, made.end) == ("ann", "admin", NOW.timestamp(), ann["end"])
     assert [change.action for change in asyncio.run(hub.table.history(made.id))] == ["imported"]
@@ -125,6 +130,52 @@ def test_of_two_entries_for_a_gpu_the_first_has_it(hub, dry_run):
     answer = imported(hub, f'{{"gpu1": {{{", ".join(slots)}}}}}', dry_run=dry_run)
     assert [one["outcome"] for one in answer["entries"]] == ["reserved", "conflict"]
     assert "reserved by ann" in answer["entries"][1]["message"]
+
+
+def of_names(hub: Moving, *names: str, **more: Any) -> Any:
+    """What becomes of entries of these, each of another GPU, until one time."""
+    slots = [{"name": name, "date": "2026-12-01 18:00"} for name in names]
+    return imported(hub, json.dumps({"gpu1": slots[:2], "gpu2": slots[2:4], "gpu10": slots[4:]}), **more)
+
+
+def call(hub: Moving, **people: str) -> None:
+    hub.fleet.settings = msgspec.structs.replace(hub.fleet.settings, people=people)
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_whose_is_a_login_however_it_is_written(hub, dry_run):
+    """As where somebody reserves for them: of an account, of a process, or of what people are called."""
+    call(hub, carol="Carol Smith")
+    names = ("alice", "ALICE", "Member", "Carol Smith", "carol smith", "Carol")
+    told = [entry["message"].partition("; ")[2] for entry in of_names(hub, *names, dry_run=dry_run)["entries"]]
+    logins = ["alice", "alice", "member", "carol", "carol", "carol"]
+    assert told[0] == ""
+    said = [f"'{name}' is known here as {login}" for name, login in zip(names, logins, strict=True)]
+    assert told[1:] == said[1:]
+    whose = {place: person for person, places, _, _ in kept(hub) for place in places}
+    places = [f"{node}:{index}" for node in ("gpu1", "gpu2", "gpu10") for index in (0, 1)]
+    assert whose == ({} if dry_run else dict(zip(places, logins, strict=True)))
+
+
+def test_what_is_theirs_is_there_already_however_it_is_written(hub):
+    call(hub, carol="Carol Smith")
+    names = ("Alice", "Member", "Carol Smith", "Nobody Else")
+    assert of_names(hub, *names)["counts"] == {"reserved": 4}
+    again = of_names(hub, "ALICE", "member", "carol", "Nobody Else")
+    assert again["counts"] == {"already": 4}
+    assert again["entries"][0]["message"] == "it is reserved already; 'ALICE' is known here as alice"
+    written = comments.write(hub.table.current(), NOW.timestamp(), NOW.tzinfo)
+    assert '"name": "alice"' in written
+    assert imported(hub, written)["counts"] == {"already": 4}
+    # Whoever is known later, or no longer, had it before.
+    call(hub, nobody="Nobody Else")
+    for node in ("gpu1", "gpu2", "gpu10"):
+        hub.fleet.line(node, snapshot(node, [card(f"GPU-{node}-{index}", index) for index in range(2)]))
+    hub.fleet.tick()
+    assert "alice" not in hub.fleet.logins
+    again = of_names(hub, "Alice", "member", "carol", "Nobody Else")
+    assert again["counts"] == {"already": 4}
+    assert again["entries"][3]["message"] == "it is reserved already"
 
 
 def test_a_file_that_cannot_be_read_changes_nothing(hub):

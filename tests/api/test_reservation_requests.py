@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gpulse.errors import StoreError
@@ -144,6 +145,28 @@ def test_milliseconds_are_no_seconds(site: Site):
 def test_whose_is_a_login_however_it_is_written(site: Site):
     assert site.made("gpu1:1", who="admin", person=" Member ")["person"] == "member"
     assert len(site.ask("reservations?mine=true").json()["reservations"]) == 1
+
+
+def test_a_login_in_other_letters_is_the_only_one_it_can_be(site: Site):
+    def whose(person: str) -> tuple[str, bool]:
+        told = site.reserve("gpu2:1", who="admin", person=person, dry_run=True).json()
+        return told["person"], told["notice"] is None
+
+    site.fleet.settings = msgspec.structs.replace(
+        site.fleet.settings, people={"u17": "Bob", "u18": "Dan", "u19": "Eve", "u20": "Eve"}
+    )
+    cards = [card(f"GPU-gpu1-{index}", index) for index in range(4)]
+    logins = ("alice", "bob", "dan", "Dan", "Zoe")
+    everybody = [process(20 + number, login, "GPU-gpu1-0", "train") for number, login in enumerate(logins)]
+    site.fleet.line("gpu1", snapshot("gpu1", cards, everybody))
+    site.fleet.tick()
+    assert whose("ALICE") == ("alice", True)
+    assert whose("zoe") == ("Zoe", True)
+    assert whose("U17") == ("u17", True)
+    # What people are called is meant where it is written just so.
+    assert (whose("Bob"), whose("bob"), whose("BOB")) == (("u17", True), ("bob", True), ("BOB", False))
+    assert (whose("Dan"), whose("dan"), whose("DAN")) == (("u18", True), ("dan", True), ("DAN", False))
+    assert (whose("Eve"), whose("EVE")) == (("Eve", False), ("EVE", False))
 
 
 def test_whoever_is_not_known_is_told_of(site: Site):

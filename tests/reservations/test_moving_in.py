@@ -9,7 +9,7 @@ import pytest
 from gpulse.errors import ReservationError
 from gpulse.reservations.comments import Entry
 from gpulse.reservations.model import Place, Reservation, Wanted
-from gpulse.reservations.moving_in import Step, done, plan
+from gpulse.reservations.moving_in import Step, Whose, done, plan
 
 NOW = datetime(2026, 11, 18, 10, 30, tzinfo=ZoneInfo("Europe/Berlin"))
 UNTIL = "2026-12-01 18:00"
@@ -27,8 +27,8 @@ def entry(node: str = "gpu01", index: str = "0", until: str = UNTIL, **fields: o
     return Entry(7, node, index, **{"person": "ann", "comment": "thesis", **fields}, until=until)
 
 
-def planned(one: Entry, *known: Reservation, now: datetime = NOW) -> Step:
-    (step,) = plan([one], GPUS, known, now)
+def planned(one: Entry, *known: Reservation, now: datetime = NOW, **people: Whose) -> Step:
+    (step,) = plan([one], GPUS, known, now, people)
     return step
 
 
@@ -122,6 +122,14 @@ def test_a_date_without_a_time_includes_its_day():
     assert planned(entry(until="2026-11-18")).message == "until Wednesday 18 November 2026, 24:00 CET"
 
 
+def test_whose_it_is():
+    ann = Whose("ann7", "'ann' is known here as ann7")
+    step = planned(entry(), ann=ann)
+    assert step.wanted is not None
+    assert (step.wanted.person, step.entry.person) == ("ann7", "ann")
+    assert step.message == "until Tuesday 1 December 2026, 18:00 CET; 'ann' is known here as ann7"
+
+
 class TestAgain:
     """A second import changes nothing."""
 
@@ -146,6 +154,18 @@ class TestAgain:
         assert planned(entry(), reserved(end=END - 59)).outcome == "already"
         assert planned(entry(), reserved(end=END - 61)).outcome == "reserved"
 
+    @pytest.mark.parametrize(
+        ("person", "message"),
+        [
+            ("ann7", "it is reserved already; 'ann' is known here as ann7"),
+            ("ann", "it is reserved already"),
+            ("Ann", "it is reserved already"),
+        ],
+    )
+    def test_as_whose_it_was_imported_does_not_matter(self, person, message):
+        step = planned(entry(), reserved(person=person), ann=Whose("ann7", "'ann' is known here as ann7"))
+        assert (step.outcome, step.message) == ("already", message)
+
     @pytest.mark.parametrize("other", [{"person": "bob"}, {"places": (Place("gpu01", "1"),)}, {"end": END + 3600}])
     def test_others_are_others(self, other):
         assert planned(entry(), reserved(**other)).outcome == "reserved"
@@ -153,7 +173,7 @@ class TestAgain:
 
 class TestDone:
     def test_what_was_made_has_its_id(self):
-        steps = plan([entry(), entry(until="2018-07-01"), entry(index="1")], GPUS, (), NOW)
+        steps = plan([entry(), entry(until="2018-07-01"), entry(index="1")], GPUS, (), NOW, {})
         made = [reserved(id="a" * 12), reserved(id="b" * 12)]
         assert [step.reservation for step in done(steps, made)] == ["a" * 12, None, "b" * 12]
         dry = [msgspec.structs.replace(one, id="") for one in made]

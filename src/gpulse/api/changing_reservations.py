@@ -10,6 +10,7 @@ from gpulse.api import notices
 from gpulse.api.bodies import Incoming, decode
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
+from gpulse.api.logins import login_of
 from gpulse.api.me import BODY_ERRORS
 from gpulse.api.noted_reservations import noted
 from gpulse.api.reservation_views import ReservationView, by_of
@@ -21,7 +22,6 @@ from gpulse.api.reserving import (
     check_hold,
     choice_of,
     kinds_of,
-    login_of,
     places_of,
     span_of,
 )

@@ -2,15 +2,17 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from gpulse.api import notices
 from gpulse.api.bodies import Incoming, decode
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
+from gpulse.api.logins import Logins
 from gpulse.api.me import BODY_ERRORS
 from gpulse.api.noted_reservations import noted_as_imported
 from gpulse.api.reservation_views import by_of, ids_by_index
@@ -19,7 +21,7 @@ from gpulse.api.reserving import Times, Zone
 from gpulse.api.turns import Turn
 from gpulse.auth.noting import actor
 from gpulse.reservations import comments
-from gpulse.reservations.moving_in import Outcome, Step, done, done_together, grouped, plan, wanted_together
+from gpulse.reservations.moving_in import Outcome, Step, Whose, done, done_together, grouped, plan, wanted_together
 from gpulse.reservations.table import MEMORY_SECONDS
 
 MOST_BYTES = 1 << 20
@@ -73,8 +75,9 @@ async def import_comments(hub: Hub, query: object, path: Mapping[str, str], inco
     for name in hub.fleet.names():
         gpus[name] = list(ids_by_index(hub.fleet, name))
         await turn.give()
+    people = await _people(hub, {entry.person for entry in entries if entry.person})
     known = desk.table.between(times.now - MEMORY_SECONDS, float("inf"), cancelled=True)
-    steps = await asyncio.to_thread(plan, entries, gpus, known, times.local(times.now))
+    steps = await asyncio.to_thread(plan, entries, gpus, known, times.local(times.now), people)
     by = by_of(desk.settings, incoming.who)
     asked = [step.wanted for step in steps if step.wanted is not None]
     # Each by itself first: where one is in the way of somebody, the others of its group are not.
@@ -87,6 +90,18 @@ async def import_comments(hub: Hub, query: object, path: Mapping[str, str], inco
         desk.look()
     counts: Counter[str] = Counter(step.outcome for step in steps)
     return Imported(dry_run=wanted.dry_run, entries=[_told(step) for step in steps], counts=dict(counts))
+
+
+async def _people(hub: Hub, names: Iterable[str]) -> dict[str, Whose]:
+    """Whose the reservations of these names are, as if somebody had made them here."""
+    logins, turn = Logins(hub), Turn()
+    found: dict[str, Whose] = {}
+    for name in names:
+        login = logins.of(name)
+        other = f"{name!r} is known here as {login}" if login != name else None
+        found[name] = Whose(login, other or notices.of_person(hub, login) or "")
+        await turn.give()
+    return found
 
 
 def _told(step: Step) -> ImportedEntry:

@@ -226,16 +226,3 @@ def kinds_of(hub: Hub, places: Sequence[Place], now: bool) -> Callable[[], Mappi
         return found
 
     return kinds
-
-
-def login_of(hub: Hub, person: str) -> str:
-    """Whose it shall be: a login, also where somebody writes what people call them."""
-    wanted = person.strip()
-    if not wanted:
-        raise RequestError(422, "no_person", "the person has no name", "write their login name")
-    account = hub.access.directory.accounts.by_name(wanted)
-    if account is not None:
-        return account.name
-    called = hub.fleet.settings.people
-    logins = [] if wanted in called else [login for login, name in called.items() if name == wanted]
-    return logins[0] if len(logins) == 1 else wanted

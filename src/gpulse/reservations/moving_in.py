@@ -34,12 +34,27 @@ class Step(NamedTuple):
     reservation: str | None = None
 
 
+class Whose(NamedTuple):
+    """Who is meant by a name of the file."""
+
+    login: str
+    # What should be known about that; "": nothing, it is the login as it is in the file.
+    note: str = ""
+
+    def told(self, message: str) -> str:
+        return f"{message}; {self.note}" if self.note else message
+
+
 def plan(
-    entries: Sequence[Entry], gpus: Mapping[str, Sequence[str]], known: Sequence[Reservation], now: datetime
+    entries: Sequence[Entry],
+    gpus: Mapping[str, Sequence[str]],
+    known: Sequence[Reservation],
+    now: datetime,
+    people: Mapping[str, Whose],
 ) -> list[Step]:
     """`gpus` has the indices of each node; `known` those that hold something from now on, and all that were imported.
 
-    Dates are of the zone of `now`.
+    Dates are of the zone of `now`. Whoever is not among `people` is as the file has them.
     """
     names = _names(gpus)
     by_place: dict[Place, list[Reservation]] = {}
@@ -67,17 +82,20 @@ def plan(
         place, why = _place(entry, gpus, names)
         if place is None:
             return Step(entry, "no_such_gpu", why, end=moment.at)
-        there = _already(entry, moment.at.timestamp(), by_place.get(place, ()))
+        whose = people.get(entry.person, Whose(entry.person))
+        there = _already(entry, whose.login, moment.at.timestamp(), by_place.get(place, ()))
         if there is not None:
-            return Step(entry, "already", _since(there, now), place, moment.at, reservation=there.id)
+            since = _since(there, now)
+            message = whose.told(since) if there.person == whose.login else since
+            return Step(entry, "already", message, place, moment.at, reservation=there.id)
         return Step(
             entry,
             "reserved",
-            f"until {moment.understood}",
+            whose.told(f"until {moment.understood}"),
             place,
             moment.at,
             Wanted(
-                person=entry.person,
+                person=whose.login,
                 places=(place,),
                 start=now.timestamp(),
                 end=moment.at.timestamp(),
@@ -147,10 +165,13 @@ def _dated(text: str, now: datetime) -> Moment:
     return moment
 
 
-def _already(entry: Entry, end: float, there: Sequence[Reservation]) -> Reservation | None:
+def _already(entry: Entry, login: str, end: float, there: Sequence[Reservation]) -> Reservation | None:
     """One that was made of this entry, however it went on, or that is just as well."""
+    # When it was made others may have been known, and so another login, or the name itself, been taken.
+    names = {entry.person.casefold(), login.casefold()}
     for one in there:
-        if one.person == entry.person and abs(one.end - end) < _SAME_SECONDS and (one.imported or one.ended_at is None):
+        same = one.person.casefold() in names and abs(one.end - end) < _SAME_SECONDS
+        if same and (one.imported or one.ended_at is None):
             return one
     return None
 

@@ -22,6 +22,6 @@ def fuzz(data: bytes) -> None:
     except RequestError as refused:
         assert refused.message.startswith("line ")
         return
-    steps = plan(entries, {"gpu1": ["0", "0.2"], "gpu2": ["23"]}, (), NOW)
+    steps = plan(entries, {"gpu1": ["0", "0.2"], "gpu2": ["23"]}, (), NOW, {})
     assert [step.entry for step in steps] == entries
     assert all(step.message or step.outcome == "empty" for step in steps)
