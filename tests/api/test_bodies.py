@@ -7,12 +7,14 @@ import socket
 import time
 import zlib
 from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
 
 import httpx
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Meta
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -332,6 +334,59 @@ def test_json_that_is_not_as_it_should_be(body: bytes):
     with pytest.raises(RequestError) as caught:
         decode(body, Echo)
     assert (caught.value.status, caught.value.code) == (400, "bad_body")
+
+
+class Part(msgspec.Struct):
+    """Something within."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=5)] = "x"
+    code: Annotated[str, Meta(min_length=2)] = "xx"
+
+
+class Bounded(msgspec.Struct):
+    """A body with limits."""
+
+    comment: Annotated[str, Meta(max_length=2000)] | None = None
+    parts: Annotated[list[Part], Meta(max_length=2)] = []
+    scopes: Annotated[list[str], Meta(min_length=1)] | None = None
+    count: Annotated[int, Meta(ge=1, le=7)] = 1
+    ratio: Annotated[float, Meta(gt=0, lt=1)] = 0.5
+
+
+@pytest.mark.parametrize(
+    ("given", "message", "detail"),
+    [
+        ({"comment": "x" * 2001}, "the comment is longer than 2000 characters", "shorten it"),
+        ({"parts": [{}, {"name": "x" * 6}]}, '"parts[1].name" is longer than 5 characters', "shorten it"),
+        ({"parts": [{"name": ""}]}, '"parts[0].name" is empty', "see api/docs"),
+        ({"parts": [{"code": ""}]}, '"parts[0].code" is shorter than 2 characters', "see api/docs"),
+        ({"parts": [{}] * 3}, '"parts" has more than 2 entries', "see api/docs"),
+        ({"scopes": []}, '"scopes" is empty', "see api/docs"),
+        ({"count": 0}, '"count" is less than 1', "see api/docs"),
+        ({"count": 8}, '"count" is more than 7', "see api/docs"),
+        ({"ratio": 0.0}, '"ratio" is not more than 0.0', "see api/docs"),
+        ({"ratio": 1.5}, '"ratio" is not less than 1.0', "see api/docs"),
+    ],
+)
+def test_what_is_beyond_a_limit_is_named(given: dict[str, Any], message: str, detail: str):
+    with pytest.raises(RequestError) as caught:
+        decode(msgspec.json.encode(given), Bounded)
+    told = (caught.value.status, caught.value.code, caught.value.message, caught.value.detail)
+    assert told == (400, "bad_body", message, detail)
+
+
+@pytest.mark.parametrize(
+    ("given", "detail"),
+    [
+        (b'{"count": "7"}', "Expected `int`, got `str` - at `$.count`"),
+        (b'{"comment": 7}', "Expected `str | null`, got `int` - at `$.comment`"),
+        (b'{"comment": "x"', "Input data was truncated"),
+    ],
+)
+def test_other_faults_are_told_as_they_are(given: bytes, detail: str):
+    with pytest.raises(RequestError) as caught:
+        decode(given, Bounded)
+    assert (caught.value.message, caught.value.detail) == ("the body is not as it should be", f"{detail}; see api/docs")
 
 
 def test_posting_where_one_only_reads():

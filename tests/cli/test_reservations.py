@@ -35,6 +35,13 @@ def test_reserve(hub: Running):
     assert hub.reserved() == [("member", "gpu1:1 gpu1:2", False)]
 
 
+def test_a_comment_that_is_too_long(hub: Running):
+    done = hub.run("reserve", "gpu1:1", "--for", "1h", "--comment", "x" * 3000)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "gpulse: the comment is longer than 2000 characters; shorten it\n"
+    assert hub.reserved() == []
+
+
 def test_what_is_in_the_way_and_what_instead(hub: Running):
     hub.run("reserve", "gpu1:1", "--for", "2h", "--comment", "mine")
     done = hub.run("reserve", "gpu1:0-1", "--for", "1h", who="admin")

@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from gpulse.api.body_limits import beyond
 from gpulse.auth.identity import Identity
 from gpulse.errors import RequestError, SignInRefused
 from gpulse.fleet.sight import Sight
@@ -88,9 +89,9 @@ def decode(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise RequestError(
-            400, "bad_body", "the body is not as it should be", f"{str(error)[:300]}; see api/docs"
-        ) from None
+        limit = beyond(error) if isinstance(error, msgspec.MsgspecError) else None
+        message, detail = limit or ("the body is not as it should be", f"{str(error)[:300]}; see api/docs")
+        raise RequestError(400, "bad_body", message, detail) from None
 
 
 class LastAnswer(Response):
