@@ -203,7 +203,7 @@ def test_it_is_in_the_audit_log(hub):
     imported(hub, FILE)
     (entry,) = noted(hub)
     assert (entry.who, entry.action, entry.target) == ("admin", "reservation.import", "comments.json")
-    assert entry.detail["gpus"] == ["gpu1:0", "gpu1:1", "gpu10:1"]
+    assert entry.detail["gpus"] == ["gpu1:0-1", "gpu10:1"]
     assert entry.detail["reserved"] == 3
 
 

@@ -286,7 +286,24 @@ def test_every_change_is_in_the_audit_log(site: Site):
     assert [(one["action"], one["who"], one["target"]) for one in entries] == [
         (f"reservation.{word}", "member", made["id"]) for word in ("end", "change", "make")
     ]
-    assert entries[-1]["detail"] == {"person": "member", "gpus": ["gpu1:1"], "start": NOW, "end": NOW + 2 * HOUR}
+    assert entries[-1]["detail"] == {
+        "person": "member",
+        "gpus": ["gpu1:1"],
+        "start": "2026-11-16T09:00:00Z",
+        "end": "2026-11-16T11:00:00Z",
+    }
+
+
+def test_an_entry_of_the_audit_log_can_be_read(site: Site):
+    site.clock.now += 0.75
+    site.made("gpu1:1", "gpu1:2", "gpu1:3", "gpu1:0", "gpu2:1", "gpu2:3", who="admin")
+    (entry,) = [one for one in site.ask("audit", who="admin").json()["items"] if one["action"] == "reservation.make"]
+    assert entry["detail"] == {
+        "person": "admin",
+        "gpus": ["gpu1:0-3", "gpu2:1,3"],
+        "start": "2026-11-16T09:00:00Z",
+        "end": "2026-11-16T11:00:00Z",
+    }
 
 
 def test_where_its_entry_cannot_be_written_nothing_is_reserved_or_changed(site: Site, monkeypatch):

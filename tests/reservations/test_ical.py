@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from icalendar import Calendar
 
-from gpulse.reservations.ical import feed_text, places_text
+from gpulse.reservations.ical import feed_text
 from gpulse.reservations.model import Place, Reservation
 
 START = datetime(2026, 11, 18, 9, 30, tzinfo=UTC)
@@ -119,16 +119,3 @@ def check(comment: str) -> None:
     meant = comment.replace("\r\n", "\n").replace("\r", "\n")
     if meant.isprintable() or all(one.isprintable() or one in "\n\t" for one in meant):
         assert str(first.get("DESCRIPTION", "")) == meant
-
-
-@pytest.mark.parametrize(
-    ("places", "text"),
-    [
-        (["gpu03:0"], "gpu03:0"),
-        (["gpu03:0", "gpu03:1", "gpu03:2", "gpu03:5", "gpu03:7", "gpu03:6"], "gpu03:0-2,5-7"),
-        (["gpu03:9", "gpu03:10", "gpu04:0.1", "gpu04:0.2"], "gpu03:9-10 gpu04:0.1,0.2"),
-        (["b:0", "a:1"], "a:1 b:0"),
-    ],
-)
-def test_places_in_short(places, text):
-    assert places_text(Place(*place.split(":")) for place in places) == text

@@ -1,11 +1,13 @@
 """Reservations in the audit log: their entries are written in the transactions of the changes themselves."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
 from gpulse.auth.noting import Actor, Detail, Entry, note, note_all
 from gpulse.reservations.model import Reservation
+from gpulse.reservations.places_text import node_texts
 from gpulse.reservations.table import Witness
 
 
@@ -22,14 +24,23 @@ def noted_as_imported(by: Actor, file: str) -> Witness:
     """One entry for the whole file."""
 
     def witness(connection: Connection, at: float, written: Sequence[Reservation]) -> None:
-        gpus = [str(place) for one in written for place in one.places]
+        gpus = node_texts(place for one in written for place in one.places)
         note(connection, at, by, "reservation.import", file, reserved=len(written), gpus=gpus)
 
     return witness
 
 
 def _entry(by: Actor, deed: str, one: Reservation) -> Entry:
-    gpus = [str(place) for place in one.places]
-    told: dict[str, Detail] = {"person": one.person, "gpus": gpus, "start": one.start, "end": one.last}
+    told: dict[str, Detail] = {
+        "person": one.person,
+        "gpus": node_texts(one.places),
+        "start": _moment(one.start),
+        "end": _moment(one.last),
+    }
     deed = "cancel" if one.ending == "cancelled" else deed
     return Entry(by, f"reservation.{deed}", one.id, told)
+
+
+def _moment(seconds: float) -> str:
+    """To the second: 2026-11-16T09:00:00Z. Logs are read by people, in whichever zone."""
+    return f"{datetime.fromtimestamp(int(seconds), UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
 from math import ceil
 
 from icalendar import Calendar, Event, vText
 
 import gpulse
-from gpulse.reservations.model import Place, Reservation, in_order, storable
+from gpulse.reservations.model import Reservation, storable
+from gpulse.reservations.places_text import places_text
 
 # How often programs that ask us are to look again.
 _REFRESH = timedelta(minutes=15)
@@ -53,23 +53,6 @@ def _event(one: Reservation, now: float) -> Event:
     # A GPU that is busy does not make its person so.
     event.add("transp", "TRANSPARENT")
     return event
-
-
-def places_text(places: Iterable[Place]) -> str:
-    """Short, as in commands: gpu03:0-3,5 gpu04:0.2"""
-    by_node = groupby(in_order(places), key=lambda place: place.node)
-    return " ".join(f"{node}:{_ranges([place.index for place in some])}" for node, some in by_node)
-
-
-def _ranges(indices: list[str]) -> str:
-    told: list[list[str]] = []
-    for index in indices:
-        last = told[-1][-1] if told else ""
-        if index.isdecimal() and last.isdecimal() and int(index) == int(last) + 1:
-            told[-1].append(index)
-        else:
-            told.append([index])
-    return ",".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in told)
 
 
 def _moment(seconds: float) -> datetime:
