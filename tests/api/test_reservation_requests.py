@@ -101,15 +101,33 @@ def test_what_is_not_free_now_is_told_of(site: Site):
     everywhere = [process(20 + index, "alice", one["uuid"], "train") for index, one in enumerate(cards)]
     site.fleet.line("gpu3", snapshot("gpu3", cards, everywhere))
     site.fleet.tick()
-    told = site.reserve(*(f"gpu3:{index}" for index in range(5)), dry_run=True, who="admin").json()["notice"]
-    assert told == (
-        "gpu3:0 is in use now by alice; gpu3:1 is in use now by alice; gpu3:2 is in use now by alice;"
-        " and 2 more of them are in use or down"
-    )
+    told = site.reserve(*(f"gpu3:{index}" for index in (0, 1, 2, 4)), dry_run=True, who="admin").json()["notice"]
+    assert told == "gpu3:0-2,4 are in use now by alice"
     assert site.made("gpu3:0", person="alice", who="admin")["notice"] is None, "it is her own"
     site.fleet.down("gpu3", "no route to host")
     site.fleet.tick()
     assert site.made("gpu3:1", "gpu3:2", who="admin")["notice"] == "gpu3 is not up now"
+
+
+def test_of_many_that_are_not_free_some_are_named(site: Site):
+    add(site.fleet, "gpu3", 8)
+    cards = [card(f"GPU-gpu3-{index}", index) for index in range(8)]
+    on = {"alice": (0, 1, 3), "bob": (3, 4), "carlos": (5,), "dora": (6, 7)}
+    users = [(login, index) for login, indexes in on.items() for index in indexes]
+    processes = [process(20 + at, login, f"GPU-gpu3-{index}", "train") for at, (login, index) in enumerate(users)]
+    site.fleet.line("gpu3", snapshot("gpu3", cards, processes))
+    add(site.fleet, "gpu4", 3)
+    site.fleet.down("gpu4", "no route to host")
+    site.fleet.tick()
+    first = "gpu3:0-1 are in use now by alice; gpu3:3 is in use now by alice, bob; gpu3:4 is in use now by bob"
+    gpus = [f"gpu3:{index}" for index in range(6)]
+    for more, rest in (
+        ([], "and 1 more of them is in use or down"),
+        (["gpu3:6", "gpu3:7"], "and 3 more of them are in use or down"),
+        (["gpu3:6", "gpu3:7", "gpu4:0", "gpu4:1"], "and 5 more of them are in use or down"),
+    ):
+        told = site.reserve(*gpus, *more, dry_run=True, who="admin").json()["notice"]
+        assert told == f"{first}; {rest}"
 
 
 def test_an_admin_with_a_lesser_key_is_told_so(site: Site):

@@ -7,6 +7,7 @@ from gpulse.api.reservation_views import Views
 from gpulse.auth.identity import Identity
 from gpulse.fleet import state
 from gpulse.reservations.model import Place, Reservation
+from gpulse.reservations.places_text import places_text
 from gpulse.reservations.rules import LATE_SECONDS
 from gpulse.reservations.uses import at_place, people_on
 
@@ -20,8 +21,10 @@ def of_new(hub: Hub, made: Reservation, who: Identity, views: Views, now: float)
         told.append(stranger)
     if made.start - now <= LATE_SECONDS:
         found = list(_taken(hub, made, views))
-        more = len(found) - _MOST_NAMED
-        told += found[:_MOST_NAMED] + ([f"and {more} more of them are in use or down"] if more > 0 else [])
+        told += [line for line, _ in found[:_MOST_NAMED]]
+        more = sum(gpus for _, gpus in found[_MOST_NAMED:])
+        if more:
+            told.append(f"and {more} more of them {'are' if more > 1 else 'is'} in use or down")
     return "; ".join(told) or None
 
 
@@ -34,8 +37,8 @@ def of_person(hub: Hub, login: str) -> str | None:
     return f"nobody is known here as {login!r}: there is no account of that name, and no process"
 
 
-def _taken(hub: Hub, made: Reservation, views: Views) -> Iterator[str]:
-    """A line for each node that is down, and for each GPU that somebody else is on."""
+def _taken(hub: Hub, made: Reservation, views: Views) -> Iterator[tuple[str, int]]:
+    """A line for each node that is down, and for those GPUs of a node that the same people are on; and of how many."""
     by_node: dict[str, list[Place]] = {}
     for place in made.places:
         by_node.setdefault(place.node, []).append(place)
@@ -45,11 +48,14 @@ def _taken(hub: Hub, made: Reservation, views: Views) -> Iterator[str]:
             continue
         node = hub.fleet.known(name)
         if hub.fleet.node_columns.state[node.slot] != state.UP:
-            yield f"{name} is not up now"
+            yield f"{name} is not up now", len(places)
             continue
         people = people_on(node)
+        by_people: dict[str, list[Place]] = {}
         for place in places:
             others = [login for login in at_place(place, people) if login != made.person]
             if others:
                 told = sorted("somebody" if login is None else views.login(login) for login in others)
-                yield f"{place} is in use now by {', '.join(told)}"
+                by_people.setdefault(", ".join(told), []).append(place)
+        for who, used in by_people.items():
+            yield f"{places_text(used)} {'are' if len(used) > 1 else 'is'} in use now by {who}", len(used)
