@@ -252,9 +252,31 @@ def test_places():
         Gpu("b", "3"),
     ]
     assert parse(["gpu[1-2,10]:0"]) == [Gpu("gpu1", "0"), Gpu("gpu2", "0"), Gpu("gpu10", "0")]
+    assert parse(["gpu1,gpu2:0"]) == [Gpu("gpu1", "0"), Gpu("gpu2", "0")]
     assert text_of(parse(["gpu03:0-2,5", "a:0.2"])) == "gpu03:0-2,5 a:0.2"
     for word in ("gpu03:", "gpu03:-1", "gpu03:0-", "gpu03:1.2.3", ":0", "gpu[:0", "gpu03:٣"):
         with pytest.raises(GpulseError):
             parse([word])
     with pytest.raises(GpulseError, match="more than can be reserved"):
         parse(["gpu[1-99]:0-999"])
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("gpu03:0-3,gpu04:1", "gpu03:0-3 gpu04:1"),
+        ("gpu03:0,2,gpu04:1,3,gpu05:0", "gpu03:0,2 gpu04:1,3 gpu05:0"),
+        ("gpu[01,02]:0,gpu04:1", "gpu01:0 gpu02:0 gpu04:1"),
+        ("gpu03:1,gpu[01,02]:0,2", "gpu03:1 gpu01:0,2 gpu02:0,2"),
+        ("gpu03:0,2node:1", "gpu03:0 2node:1"),
+    ],
+)
+def test_another_node_after_a_comma(word: str, text: str):
+    assert text_of(parse([word])) == text
+
+
+@pytest.mark.parametrize("word", ["gpu03:0,gpu04", "gpu03:0,gpu04,gpu05:1"])
+def test_a_node_alone_after_a_comma_may_be_anything(word: str):
+    told = r"'gpu03:0,gpu04' is no GPU; write it like .* with a blank before another node"
+    with pytest.raises(GpulseError, match=told):
+        parse([word])

@@ -8,6 +8,8 @@ import msgspec
 from gpulse.errors import GpulseError
 
 _INDEX = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4})|\.([0-9]{1,4}))?", re.ASCII)
+# Those inside brackets are of a set of nodes.
+_COMMA = re.compile(r",(?![^\[]*\])")
 _MOST = 10_000
 
 
@@ -20,10 +22,21 @@ class Gpu(msgspec.Struct):
 
 def parse(words: Sequence[str]) -> list[Gpu]:
     """A node alone stands for all its GPUs. GpulseError where a word is no place."""
-    found = [gpu for word in words for gpu in _parse_one(word)]
+    found = [gpu for word in words for part in _parts(word) for gpu in _parse_one(part)]
     if len(found) > _MOST:
         raise GpulseError(f"{len(found)} GPUs are more than can be reserved at once")
     return found
+
+
+def _parts(word: str) -> list[str]:
+    """gpu03:0-3,gpu04:1 are two, as no index has a colon; gpu03,gpu04:1 is the same GPU of both nodes."""
+    parts: list[str] = []
+    for part in _COMMA.split(word):
+        if parts and not (":" in part and ":" in parts[-1]):
+            parts[-1] += f",{part}"
+        else:
+            parts.append(part)
+    return parts
 
 
 def _parse_one(word: str) -> list[Gpu]:
@@ -48,7 +61,8 @@ def _indexes(word: str, text: str) -> list[str]:
     for part in text.split(","):
         match = _INDEX.fullmatch(part.strip())
         if match is None:
-            raise GpulseError(f"{word!r} is no GPU; write it like gpu03:0, gpu03:0-3, gpu03:0,2 or gpu03:0.2")
+            example = "gpu03:0, gpu03:0-3, gpu03:0,2 or gpu03:0.2, with a blank before another node"
+            raise GpulseError(f"{word!r} is no GPU; write it like {example}")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first:
             raise GpulseError(f"{word!r}: {part} counts backwards; write it like gpu03:0-3")
