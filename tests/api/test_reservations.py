@@ -16,7 +16,7 @@ from gpulse.errors import StoreError
 from gpulse.store import audit
 from tests.api.asking import ask
 from tests.api.booking import HOUR, NOW, Site, code
-from tests.api.fleets import card, process, small, snapshot
+from tests.api.fleets import add, card, process, small, snapshot
 from tests.api.people import open_access
 
 
@@ -222,6 +222,34 @@ def test_a_whole_node_and_a_wish(site: Site):
     assert refused.json()["error"]["alternatives"][0]["start"] == NOW + HOUR
     later = {"wish": wish | {"q": "node:gpu1"}, "start": NOW + 2 * HOUR, "for": "1h"}
     assert site.ask("reservations", "POST", later, "admin").json()["gpus"][0]["node"] == "gpu1"
+
+
+def split(site: Site, *, cards: bool = True) -> None:
+    """gpu3: a card, and one that is split in two and may be told or not, as in a container."""
+    whole = card("GPU-gpu3-0", 0)
+    parted = [card("GPU-gpu3-1", 1, mig_enabled=True)] if cards else []
+    parts = [card(f"MIG-gpu3-{part}", 1, parent_uuid="GPU-gpu3-1", mig_index=part) for part in range(2)]
+    add(site.fleet, "gpu3", 1)
+    site.fleet.line("gpu3", snapshot("gpu3", [whole, *parted, *parts]))
+    site.fleet.tick()
+
+
+def test_a_whole_node_with_a_card_that_is_split(site: Site):
+    split(site)
+    whole = site.ask("reservations", "POST", {"gpus": [{"node": "gpu3"}], "for": "1h"}).json()
+    assert [(gpu["index"], gpu["id"]) for gpu in whole["gpus"]] == [("0", "GPU-gpu3-0"), ("1", "GPU-gpu3-1")]
+    # The instances are those of who has the card, and no more GPUs than that.
+    assert code(site.reserve("gpu3:1.1", who="admin"), 409) == "conflict"
+    assert site.ask(f"reservations/{whole['id']}", "DELETE").status_code == 200
+    both = [{"node": "gpu3"}, {"node": "gpu3", "index": "1.0"}, {"node": "gpu3", "index": 1}]
+    again = site.ask("reservations", "POST", {"gpus": both, "for": "1h"}).json()
+    assert [gpu["index"] for gpu in again["gpus"]] == ["0", "1"]
+
+
+def test_a_whole_node_that_tells_only_the_instances_of_a_card(site: Site):
+    split(site, cards=False)
+    whole = site.ask("reservations", "POST", {"gpus": [{"node": "gpu3"}], "for": "1h"}).json()
+    assert [gpu["index"] for gpu in whole["gpus"]] == ["0", "1.0", "1.1"]
 
 
 def test_a_dry_run_saves_nothing(site: Site):

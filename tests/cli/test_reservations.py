@@ -35,6 +35,16 @@ def test_reserve(hub: Running):
     assert hub.reserved() == [("member", "gpu1:1 gpu1:2", False)]
 
 
+def test_a_node_with_a_card_that_is_split(hub: Running):
+    cards = [card("GPU-gpu2-0", 0), card("GPU-gpu2-1", 1, mig_enabled=True)]
+    parts = [card(f"MIG-gpu2-{part}", 1, parent_uuid="GPU-gpu2-1", mig_index=part) for part in range(2)]
+    hub.site.fleet.line("gpu2", snapshot("gpu2", [*cards, *parts]))
+    hub.site.fleet.tick()
+    done = hub.run("reserve", "gpu2", "--for", "1h")
+    assert (done.returncode, done.stdout.splitlines()[1]) == (0, "2 GPUs: gpu2:0-1")
+    assert hub.reserved() == [("member", "gpu2:0 gpu2:1", False)]
+
+
 def test_a_comment_that_is_too_long(hub: Running):
     done = hub.run("reserve", "gpu1:1", "--for", "1h", "--comment", "x" * 3000)
     assert (done.returncode, done.stdout) == (2, "")

@@ -24,7 +24,7 @@ from gpulse.fleet.terms import fits_wish
 from gpulse.fleet.views import GpuView
 from gpulse.reservations.dates import parse_moment, parse_span, parse_until, shown
 from gpulse.reservations.desk import Desk
-from gpulse.reservations.model import Place, Reservation, in_order
+from gpulse.reservations.model import Place, Reservation, in_order, wanted_places
 from gpulse.reservations.picking import pick
 from gpulse.reservations.rules import END_OF_TIME
 from gpulse.reservations.zones import zone_of
@@ -166,10 +166,9 @@ async def places_of(hub: Hub, gpus: Sequence[WantedGpu]) -> tuple[Place, ...]:
     return in_order(found)
 
 
-def whole_node(hub: Hub, name: str) -> list[Place]:
-    """All its GPUs; of a card that is split its instances are those of the card."""
-    node = hub.fleet.known(name)
-    return [Place(name, index) for gpu in node.gpus if gpu.parent_uuid is None and (index := index_of(gpu)) is not None]
+def whole_node(hub: Hub, name: str) -> tuple[Place, ...]:
+    """All its GPUs; of a card that is split the card, or its instances where only those are told of."""
+    return wanted_places(Place(name, index) for index in ids_by_index(hub.fleet, name))
 
 
 class Choice(NamedTuple):
