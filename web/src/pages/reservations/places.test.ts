@@ -16,6 +16,10 @@ test("GPUs as people write them", () => {
   expect(read("mig")).toEqual(["mig:0", "mig:1.0", "mig:1.1"]);
   expect(read("gpu1:0, gpu2:1.1")).toEqual(["gpu1:0", "gpu2:1.1"]);
   expect(read("gpu1:0,gpu2:0")).toEqual(["gpu1:0", "gpu2:0"]);
+  expect(read("gpu1:0,2,gpu2:0")).toEqual(["gpu1:0", "gpu1:2", "gpu2:0"]);
+  // As in the terminal: a set of nodes.
+  expect(read("gpu1,gpu2:0")).toEqual(["gpu1:0", "gpu2:0"]);
+  expect(read("gpu[1,2]:0,")).toEqual(["gpu1:0", "gpu2:0"]);
   expect(read("gpu[1-2]:0")).toEqual(["gpu1:0", "gpu2:0"]);
   expect(read("gpu1:0 gpu1:0")).toEqual(["gpu1:0"]);
   expect(read("  ")).toEqual([]);

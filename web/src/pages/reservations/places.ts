@@ -25,9 +25,20 @@ function typed(text: string): string {
     .replace(/,\s+(?=\d{1,3}(?:[-.]\d{1,3})?(?:[\s,;]|$))/g, ",");
 }
 
-/** Splits at blanks and at commas that are followed by another node. */
+/** Splits at blanks, and at commas between GPUs of two nodes: "gpu03:0-3,gpu04:1". "gpu03,gpu04:1" is the same GPU of both. */
 function words(text: string): string[] {
-  return typed(text).split(/[\s;]+|,(?=\s|[^\d[\]][^,\s]*:)/).filter((word) => word !== "");
+  return typed(text).split(/,?[\s;]+/).flatMap(parts).filter((word) => word !== "");
+}
+
+function parts(word: string): string[] {
+  const found: string[] = [];
+  // Commas inside brackets are of a set of nodes.
+  for (const part of word.replace(/,$/, "").split(/,(?![^[]*\])/)) {
+    const before = found.at(-1);
+    if (before === undefined || (part.includes(":") && before.includes(":"))) found.push(part);
+    else found[found.length - 1] = `${before},${part}`;
+  }
+  return found;
 }
 
 /** The places of a text, or what is wrong with it. A node alone stands for all its GPUs. */
