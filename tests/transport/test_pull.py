@@ -22,6 +22,9 @@ from tests.transport.recorder import Recorder
 
 PACE = Pace(first_pause_seconds=0.1, longest_pause_seconds=0.2, silence_seconds=3.0, spread_seconds=0)
 
+# Who does not take a standstill of this machine for silence.
+PATIENT = Pace(first_pause_seconds=0.1, longest_pause_seconds=0.2, silence_seconds=60.0, spread_seconds=0)
+
 
 def target(port: int, **fields: object) -> PullTarget:
     return PullTarget(
@@ -30,9 +33,9 @@ def target(port: int, **fields: object) -> PullTarget:
 
 
 @asynccontextmanager
-async def pulling(*targets: PullTarget, sink=None):
+async def pulling(*targets: PullTarget, sink=None, pace=PACE):
     recorder = sink or Recorder()
-    supervisor = Supervisor(recorder, {PullTarget: Pull().stream}, PACE)
+    supervisor = Supervisor(recorder, {PullTarget: Pull().stream}, pace)
     supervisor.set_targets(targets)
     try:
         yield recorder
@@ -92,16 +95,29 @@ def test_into_a_real_fleet(agent):
     assert not [words for words in said if "cannot be read" in words]
 
 
-def test_one_connection_is_kept(agent):
+def _one_connection(agent, between, **fields):
     async def run():
-        async with pulling(target(agent.port)) as seen:
+        async with pulling(target(agent.port, **fields), pace=PATIENT) as seen:
             await seen.until(lambda: len(seen.lines["n"]) > 3)
             before = _connections(agent.port)
-            await seen.up("n")
+            between()
+            for _ in range(5):
+                await seen.up("n")
             assert _connections(agent.port) == before
             assert len(before) == 1
+            assert seen.downs["n"] == []
 
     asyncio.run(run())
+
+
+def test_one_connection_is_kept(agent):
+    """Mostly nothing is new, and such an answer is one, too."""
+    _one_connection(agent, lambda: None, interval_seconds=0.02)
+
+
+def test_one_connection_is_kept_however_long_it_is_between_two_questions(agent):
+    # All of this process stands still.
+    _one_connection(agent, lambda: time.sleep(5.5))
 
 
 def _connections(port):

@@ -62,6 +62,8 @@ class Pull:
             # Each request has a deadline as a whole, which is more than httpx can set.
             timeout=None,  # noqa: S113 - see above
             trust_env=False,
+            # Kept however long it is between two questions: httpx would let go of it after five seconds.
+            limits=httpx.Limits(max_connections=1, keepalive_expiry=None),
             verify=self._verify(target),
         ) as client:
             asking = _Asking(client, target, feed)
@@ -120,6 +122,8 @@ class _Asking:
         url = f"{self._target.url}/snapshot?base={self._base}"
         async with self._client.stream("GET", url, headers=headers) as response:
             if response.status_code == 304:
+                # Read to its end, which is here: a connection whose answer was left unread is not used again.
+                await response.aread()
                 return b""
             if response.status_code != 200:
                 raise _refused(self._target, response)
