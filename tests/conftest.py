@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -73,6 +74,14 @@ def pids() -> Iterator[list[int]]:
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes are not spelt out in a test's name: packed ones hold the clock, and two workers would not agree on it."""
     return argname if isinstance(val, bytes) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Each has an id of its own: of several with the same, workers would run one and nobody would miss the others."""
+    twice = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
+    if twice:
+        raise pytest.UsageError(f"several tests have one id, and only one of them would be run: {', '.join(twice)}")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,6 +1,7 @@
 """A clock that other programs cannot hold up, for tests of how long something waits or keeps others waiting."""
 
 import asyncio
+import gc
 import selectors
 import time
 from collections.abc import Coroutine
@@ -37,5 +38,10 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 
     Only for what waits for nothing outside of the loop: neither threads nor processes nor sockets are waited for.
     """
-    with asyncio.Runner(loop_factory=_Loop) as runner:
-        return runner.run(main)
+    # To look through what other tests have left may take half a second, and this thread would be the one that does.
+    gc.freeze()
+    try:
+        with asyncio.Runner(loop_factory=_Loop) as runner:
+            return runner.run(main)
+    finally:
+        gc.unfreeze()
