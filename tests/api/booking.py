@@ -1,5 +1,6 @@
 """A hub with reservations, for tests of the API: a small fleet, people of every role, and a clock that is set."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from gpulse.config import Config, Privacy
 from gpulse.config.reservations import MemberLimits, Reservations, RoleLimits
 from gpulse.fleet.fleet import Fleet
 from gpulse.reservations.desk import Desk
+from gpulse.reservations.model import Place, Wanted
+from gpulse.reservations.rules import By
 from gpulse.reservations.table import Reservations as Table
 from tests.api.asking import ask
 from tests.api.fleets import add
@@ -71,6 +74,13 @@ class Site:
         answer = self.reserve(*places, **more)
         assert answer.status_code == 201, answer.text
         return dict(answer.json())
+
+    def made_elsewhere(self, *places: str, start: float | None = None, end: float, who: str = "admin") -> None:
+        """By another process: the fleet does not know of it before the next look."""
+        where = tuple(Place(*place.split(":")) for place in places)
+        begin = self.clock.now if start is None else start
+        wanted = Wanted(person=who, places=where, start=begin, end=end)
+        asyncio.run(self.table.make(wanted, By(who, admin=True)))
 
     def tick(self, seconds: float = 1.0) -> None:
         self.clock.now += seconds

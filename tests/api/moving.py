@@ -1,10 +1,11 @@
-"""A hub with a small fleet, people of every role and reservations, whose clock stands still."""
+"""A hub with a small fleet, people of every role and reservations, whose clock stands still unless a test moves it."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from starlette.applications import Starlette
@@ -14,9 +15,11 @@ from gpulse.config.reservations import Reservations as Settings
 from gpulse.fleet.fleet import Fleet
 from gpulse.reservations.desk import Desk
 from gpulse.reservations.table import Reservations
+from tests.api.asking import ask
 from tests.api.fleets import small
 from tests.api.people import People, make_people
 
+PATH = "/api/v1/reservations/import"
 ZONE = "Europe/Berlin"
 NOW = datetime(2026, 11, 18, 10, 30, tzinfo=ZoneInfo(ZONE))
 
@@ -55,10 +58,21 @@ class Moving(NamedTuple):
 
 
 @contextmanager
-def moving(folder: Path) -> Iterator[Moving]:
+def moving(folder: Path, clock: Callable[[], float] = NOW.timestamp) -> Iterator[Moving]:
     people = make_people(folder)
     with people.records:
-        table = Reservations(people.records, NOW.timestamp)
+        table = Reservations(people.records, clock)
         fleet = small()
-        desk = Desk(table, fleet, Settings(zone=ZONE), NOW.timestamp)
+        desk = Desk(table, fleet, Settings(zone=ZONE), clock)
         yield Moving(create_app(fleet, access=people.access(), desk=desk), people, table, fleet)
+
+
+def post(hub: Moving, text: str, role: str = "admin", **more: Any) -> Any:
+    headers = {"Authorization": f"Bearer {hub.people.key(role)}"}
+    return ask(hub.app, PATH, "POST", headers, json.dumps({"text": text, **more}).encode())
+
+
+def imported(hub: Moving, text: str, **more: Any) -> Any:
+    response = post(hub, text, **more)
+    assert response.status_code == 200, response.text
+    return response.json()

@@ -12,11 +12,9 @@ from gpulse.auth.noting import THE_HUB
 from gpulse.reservations import comments
 from gpulse.reservations.model import Place, Wanted
 from gpulse.reservations.rules import By
-from tests.api.asking import ask
 from tests.api.fleets import card, snapshot
-from tests.api.moving import FILE, NOW, OUTCOMES, Moving, moving
+from tests.api.moving import FILE, NOW, OUTCOMES, Moving, imported, moving, post
 
-PATH = "/api/v1/reservations/import"
 ROOT = By("admin", admin=True)
 
 
@@ -24,17 +22,6 @@ ROOT = By("admin", admin=True)
 def hub(tmp_path) -> Iterator[Moving]:
     with moving(tmp_path) as made:
         yield made
-
-
-def post(hub: Moving, text: str, role: str = "admin", **more: Any) -> Any:
-    headers = {"Authorization": f"Bearer {hub.people.key(role)}"}
-    return ask(hub.app, PATH, "POST", headers, json.dumps({"text": text, **more}).encode())
-
-
-def imported(hub: Moving, text: str, **more: Any) -> Any:
-    response = post(hub, text, **more)
-    assert response.status_code == 200, response.text
-    return response.json()
 
 
 def outcomes(answer: Any) -> list[tuple[int, str, str, str]]:
@@ -130,6 +117,12 @@ def test_of_two_entries_for_a_gpu_the_first_has_it(hub, dry_run):
     answer = imported(hub, f'{{"gpu1": {{{", ".join(slots)}}}}}', dry_run=dry_run)
     assert [one["outcome"] for one in answer["entries"]] == ["reserved", "conflict"]
     assert "reserved by ann" in answer["entries"][1]["message"]
+
+
+def test_an_index_of_thousands_of_digits_is_no_such_gpu(hub):
+    slot = {"name": "ann", "date": "2026-12-01 18:00"}
+    answer = imported(hub, json.dumps({"gpu1": {"9" * 5000: slot, "0": slot}}))
+    assert [one["outcome"] for one in answer["entries"]] == ["no_such_gpu", "reserved"]
 
 
 def of_names(hub: Moving, *names: str, **more: Any) -> Any:

@@ -184,7 +184,9 @@ def test_times_as_people_write_them(site: Site, given: dict[str, Any], seconds: 
         ({"gpus": []}, 422, "no_gpus"),
         ({"gpus": None}, 422, "no_gpus"),
         ({"wish": {"n": 1}}, 422, "no_gpus"),
-        ({"gpus": None, "wish": {"n": 9}}, 422, "no_gpus"),
+        ({"gpus": None, "wish": {"n": 1, "memory": "900GB"}}, 422, "no_gpus"),
+        # What they may not have at all is told before it is looked whether it is there.
+        ({"gpus": None, "wish": {"n": 9}}, 422, "too_many_gpus"),
         ({"gpus": None, "wish": {"n": 1, "memory": "lots"}}, 422, "bad_memory"),
         ({"gpus": None, "wish": {"n": 1, "q": "no:such"}}, 422, "bad_filter"),
         ({"gpus": None, "wish": {"n": 0}}, 400, "bad_body"),
@@ -390,6 +392,24 @@ def test_which_are_listed(site: Site):
     assert code(site.ask("reservations?from=yesterday"), 400) == "bad_parameter"
 
 
+def test_who_released_it_is_no_secret(tmp_path: Path):
+    """Nobody is: it was gpulse, also where people are anonymous."""
+    site = Site(tmp_path, others="anonymous", release_no_shows=True)
+    made = site.made("gpu2:1", who="admin", **{"for": "4h"})
+    for minutes in (1, 31, 16):
+        site.tick(minutes * 60)
+        asyncio.run(site.desk.release_no_shows())
+    history = site.ask(f"reservations/{made['id']}").json()["history"]
+    assert [(one["action"], one["by"]) for one in history] == [("made", "somebody"), ("released", "gpulse")]
+    site.close()
+
+
+def test_free_for_longer_than_is_known(site: Site):
+    assert site.ask("free?for=366d").status_code == 200
+    refused = site.ask("free?for=367d")
+    assert (code(refused, 422), "366 days" in refused.text) == ("too_far", True)
+
+
 def test_without_reservations():
     app = create_app(small(), access=open_access())
     assert ask(app, "/api/v1/reservations").json()["enabled"] is False
@@ -403,8 +423,10 @@ def test_when(site: Site):
         "zone": "Europe/Berlin",
         "text": "Friday 20 November 2026, 18:00 CET",
         "in_seconds": 4 * 24 * HOUR + 8 * HOUR,
+        "length_seconds": None,
     }
-    assert site.ask(f"when?text=2d 4h&start={NOW + HOUR}").json()["in_seconds"] == 53 * HOUR
+    told = site.ask(f"when?text=2d 4h&start={NOW + HOUR}").json()
+    assert (told["in_seconds"], told["length_seconds"]) == (53 * HOUR, 52 * HOUR)
     assert site.ask("when?text=19:00&zone=Asia/Tokyo").json()["text"] == "Monday 16 November 2026, 19:00 JST"
     for text in ("", "blah", "01/02/2027", "x" * 200):
         assert code(site.ask(f"when?text={text}"), 422) == "when_unclear"
@@ -539,6 +561,7 @@ def test_calendars(site: Site):
     assert "of the admin" in ask(site.app, node).text
     listed = ask(site.app, "/api/v1/me/feeds", headers=cookie)
     assert [one["scope"] for one in listed.json()["items"]] == ["mine", "fleet", "node:gpu2"]
+    assert listed.json()["enabled"] is True
     secret = mine.split("_")[2].removesuffix(".ics")
     assert secret not in listed.text + site.ask("audit", who="admin").text
     # A key makes none; nobody ends another's; a secret that is none opens nothing.

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from tests.api.booking import Site
 from tests.api.serving import served
@@ -23,12 +23,12 @@ class Running:
     def __init__(self, site: Site, port: int):
         self.site = site
         self.url = f"http://127.0.0.1:{port}"
-        self._keys = {who: site.people.key(who) for who in ("member", "admin")}
+        self._keys = {who: site.people.key(who) for who in ("viewer", "member", "admin")}
 
-    def settings(self, who: str) -> dict[str, str]:
-        return {"GPULSE_KEY": self._keys[who], "TZ": ZONE}
+    def settings(self, who: str | None) -> dict[str, str]:
+        return {"TZ": ZONE} if who is None else {"GPULSE_KEY": self._keys[who], "TZ": ZONE}
 
-    def run(self, *words: str, who: str = "member") -> "subprocess.CompletedProcess[str]":
+    def run(self, *words: str, who: str | None = "member") -> "subprocess.CompletedProcess[str]":
         return gpulse(*words, hub=self.url, **self.settings(who))
 
     def start(self, *words: str) -> "subprocess.Popen[str]":
@@ -97,8 +97,9 @@ class OnATerminal:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Running]:
-    site = Site(folder, now=time.time())
+def running(folder: Path, **settings: Any) -> Iterator[Running]:
+    """The settings are those of [reservations]."""
+    site = Site(folder, now=time.time(), **settings)
     try:
         with served(site.app) as port:
             yield Running(site, port)

@@ -77,8 +77,8 @@ class FakeHub:
 
 
 @contextmanager
-def running() -> Iterator[FakeHub]:
-    hub = FakeHub()
+def running(hub: FakeHub | None = None) -> Iterator[FakeHub]:
+    hub = hub or FakeHub()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -80,7 +80,7 @@ def test_export_of_what_has_no_name_fails(hub):
 def test_wait_until_there_is_one(hub):
     answers = iter([MISSING, FOUND])
     hub.answers["/free"] = lambda _query: next(answers)
-    done = gpulse("free", "-n", "2", "--model", "H100", "--wait", hub=hub.url)
+    done = gpulse("free", "-n", "2", "--model", "H100", "--wait", "--no-hold", hub=hub.url)
     assert done.returncode == 0
     assert done.stderr == "waiting for 2 free GPUs of model H100 (Ctrl-C ends)\n"
     assert "gpu07" in done.stdout
@@ -89,7 +89,7 @@ def test_wait_until_there_is_one(hub):
 def test_wait_no_longer_than_told(hub):
     times = []
     hub.answers["/free"] = lambda _query: times.append(time.monotonic()) or MISSING
-    done = gpulse("free", "--wait", "--timeout", "0.3s", hub=hub.url)
+    done = gpulse("free", "--wait", "--no-hold", "--timeout", "0.3s", hub=hub.url)
     assert 0.3 <= times[-1] - times[0] < 5
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.endswith("1 of 2 free H100: gpu07:3\n")
@@ -97,7 +97,8 @@ def test_wait_no_longer_than_told(hub):
 
 def test_ctrl_c_ends_the_wait_with_130(hub):
     hub.answers["/free"] = MISSING
-    with subprocess.Popen([*GPULSE, "free", "--wait"], stderr=subprocess.PIPE, text=True, env=env(hub.url)) as process:
+    command = [*GPULSE, "free", "--wait", "--no-hold"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env(hub.url)) as process:
         assert process.stderr.readline() == "waiting for 1 free GPU (Ctrl-C ends)\n"
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 130
@@ -110,6 +111,7 @@ def test_ctrl_c_ends_the_wait_with_130(hub):
         (("--wait", "--timeout", "soon"), "'soon' is not a length of time"),
         (("--memory", "lots"), "'lots' is not an amount of memory; write it like 40GB"),
         (("--timeout", "2h"), "give --wait too"),
+        (("--wait", "--hold", "5m", "--no-hold"), "--hold and --no-hold cannot both be"),
         (("-n", "0"), "'-n': "),
     ],
 )

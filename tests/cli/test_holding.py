@@ -1,13 +1,17 @@
 """gpulse free --hold beside reservations of one's own; whose a reservation is, and what is told of a node."""
 
 import json
+import math
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
 
-from tests.cli.booking_site import Running, running
+from gpulse.reservations.dates import shown
+from tests.cli.booking_site import ZONE, Running, running
 
 MINUTE = 60.0
 
@@ -90,12 +94,46 @@ def test_who_has_one_after_the_other_needs_no_hold(hub: Running):
 def test_it_says_what_it_could_not_hold(hub: Running):
     """Between the answer and the hold somebody else has reserved what comes after."""
     end = own_until(hub, 5, "gpu2:3")
-    # The fleet does not know of it yet.
-    hub.site.made("gpu2:3", start=end + MINUTE, end=end + 60 * MINUTE, who="admin")
+    hub.site.made_elsewhere("gpu2:3", start=end + MINUTE, end=end + 60 * MINUTE)
     done = hub.run("free", "--hold", "10m", "--export")
     assert (done.returncode, held(hub)) == (0, [])
     assert "gpulse: not held after your own reservation ends " in done.stderr
     assert "gpu2:3 is reserved at that time" in done.stderr
+
+
+def test_what_is_held_is_kept_by_reserving_it(hub: Running):
+    found = hub.run("free", "-n", "2", "--hold", "10m", "--json")
+    hold = json.loads(found.stdout)["hold"]["id"]
+    # Held for longer it cannot be, and what is said then can be done.
+    refused = hub.run("extend", hold, "2h")
+    assert (refused.returncode, "or reserve them" in refused.stderr) == (2, True)
+    assert hub.run("reserve", "gpu1:1-2", "--for", "2h").returncode == 0
+    assert hub.reserved() == [("member", "gpu1:1 gpu1:2", False)]
+
+
+def test_a_part_of_what_is_held_is_not_taken_from_it(hub: Running):
+    hold = json.loads(hub.run("free", "-n", "2", "--hold", "10m", "--json").stdout)["hold"]["id"]
+    done = hub.run("reserve", "gpu1:1", "--for", "2h")
+    assert done.returncode == 1
+    assert f"    it is held for you: gpulse cancel {hold} lets go of it" in done.stderr.splitlines()
+
+
+def test_how_much_longer_it_can_be(hub: Running):
+    now = hub.site.clock.now
+    mine = hub.site.made("gpu2:1", end=now + 60 * MINUTE)
+    hub.site.made("gpu2:1", start=now + 90 * MINUTE, end=now + 120 * MINUTE, who="admin")
+    hub.site.tick(10 * MINUTE)
+    done = hub.run("extend", mine["id"], "4h")
+    assert done.returncode == 1
+    offers = [line for line in done.stderr.splitlines() if line.startswith("  instead: ")]
+    assert offers[0] == f"  instead: gpu2:1 from {moment(now)} until {moment(now + 90 * MINUTE)}"
+    # Nothing else of what is offered has passed.
+    assert not [line for line in offers[1:] if f"from {moment(now)}" in line]
+    assert hub.run("extend", mine["id"], "--until", moment(now + 90 * MINUTE)).returncode == 0
+
+
+def moment(seconds: float) -> str:
+    return shown(datetime.fromtimestamp(math.floor(seconds), ZoneInfo(ZONE)))
 
 
 def test_a_person_by_what_people_call_them(hub: Running):

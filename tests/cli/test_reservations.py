@@ -14,6 +14,8 @@ from gpulse.cli.places import Gpu, parse, text_of
 from gpulse.errors import GpulseError
 from tests.api.fleets import card, process, snapshot
 from tests.cli.booking_site import Running, running
+from tests.cli.hub import FakeHub, gpulse
+from tests.cli.hub import running as fake_hub
 
 
 @pytest.fixture
@@ -171,6 +173,42 @@ def test_comments_json(hub: Running):
     assert "1 reservation that is still to come left out" in done.stderr
 
 
+def test_as_json_are_those_that_are_listed(hub: Running):
+    """However many pages there are, and without what was cancelled."""
+    at = hub.site.clock.now
+    ids = [hub.site.made("gpu1:1", start=at + hour * 3600, end=at + hour * 3600 + 1800)["id"] for hour in range(1, 5)]
+    hub.site.ask(f"reservations/{ids[1]}", "DELETE")
+
+    def listed(*words: str) -> list[str]:
+        page = json.loads(hub.run("reservations", "--json", *words).stdout)
+        assert (page["next"], page["enabled"]) == (None, True)
+        return [one["id"] for one in page["reservations"]]
+
+    assert listed() == [ids[3], ids[2], ids[0]]
+    assert listed("--all") == ids[::-1]
+
+    class Short(FakeHub):
+        """The same hub, with a reservation a page."""
+
+        def answer(self, target: str) -> tuple[int, bytes]:
+            told = hub.site.ask(target.removeprefix("/api/v1/") + "&limit=1")
+            return told.status_code, told.content
+
+    with fake_hub(Short()) as short:
+        done = gpulse("reservations", "--json", hub=short.url)
+        assert [one["id"] for one in json.loads(done.stdout)["reservations"]] == [ids[3], ids[2], ids[0]]
+
+
+def test_a_hub_without_reservations_writes_no_file():
+    """A good file would be lost by it."""
+    off = {"reservations": [], "findings": [], "now": 0, "next": None, "enabled": False}
+    with fake_hub() as without:
+        without.answers["/reservations"] = off
+        done = gpulse("reservations", "--format", "comments.json", hub=without.url)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "reservations.enabled = false" in done.stderr
+
+
 def test_hold_what_was_found(hub: Running):
     first = hub.run("free", "-n", "2", "--hold", "10m", "--export")
     assert (first.returncode, first.stdout) == (0, "export CUDA_VISIBLE_DEVICES=1,2\n")
@@ -205,14 +243,6 @@ def test_held_until_ones_own_reservation_begins(hub: Running):
     assert ("member", "gpu1:1", True) in hub.reserved()
 
 
-def test_who_may_not_hold_does_not_wait_for_it(hub: Running):
-    hub.site.made("gpu1:1", "gpu1:2", "gpu1:3", "gpu2:1", "gpu2:2", "gpu2:3", who="admin")
-    hub.site.tick()
-    too_long = hub.run("free", "--wait", "--hold", "2h")
-    assert (too_long.returncode, "30 minutes at most" in too_long.stderr) == (2, True)
-    assert "waiting for" not in too_long.stderr
-
-
 def test_a_short_id_of_one_far_ahead(hub: Running):
     assert hub.run("reserve", "gpu1:1", "--from", "in 40 days", "--for", "1h", who="admin").returncode == 0
     (listed,) = json.loads(hub.run("reservations", "--json").stdout)["reservations"]
@@ -221,34 +251,14 @@ def test_a_short_id_of_one_far_ahead(hub: Running):
 
 def test_who_was_too_slow_looks_again(hub: Running):
     """Between the answer and the hold somebody else has reserved it."""
-    taken = hub.site.reserve("gpu1:1", "gpu1:2", "gpu1:3", who="admin")
-    assert taken.status_code == 201
-    # The fleet does not know of it yet, as within the second in which it was made.
+    hub.site.made_elsewhere("gpu1:1", "gpu1:2", "gpu1:3", end=hub.site.clock.now + 7200)
+    # The fleet does not know of it yet, as within the second in which another hub made it.
     late = threading.Timer(1.5, hub.site.tick)
     late.start()
     done = hub.run("free", "-n", "3", "--hold", "10m", "--export")
     late.join()
     assert (done.returncode, done.stdout) == (0, "export CUDA_VISIBLE_DEVICES=1,2,3\n")
     assert ("member", "gpu2:1 gpu2:2 gpu2:3", True) in hub.reserved()
-
-
-def test_what_was_waited_for_is_held(hub: Running):
-    made = hub.site.made("gpu1:1", "gpu1:2", "gpu1:3", "gpu2:1", "gpu2:2", "gpu2:3", who="admin")
-    hub.site.tick()
-    waiting = hub.start("free", "-n", "1", "--wait", "--hold", "10m", "--timeout", "60")
-    try:
-        assert waiting.stderr is not None
-        assert waiting.stderr.readline().startswith("waiting for 1 free GPU")
-        assert hub.site.ask(f"reservations/{made['id']}", "DELETE", who="admin").status_code == 200
-        hub.site.tick()
-        told, _ = waiting.communicate(timeout=30)
-    finally:
-        if waiting.poll() is None:
-            waiting.kill()
-            waiting.communicate()
-    assert waiting.returncode == 0
-    assert "gpu1" in told
-    assert hub.reserved() == [("member", "gpu1:1", True)]
 
 
 def test_places():

@@ -143,7 +143,9 @@ class Change(NamedTuple):
     def meant(self, paper: Paper) -> Reservation | None:
         before = paper.known[self.identity]
         given = {key: value for key, value in msgspec.structs.asdict(self.changes).items() if value is not None}
+        longer = given.pop("longer")
         after = msgspec.structs.replace(before, **given)
+        after = msgspec.structs.replace(after, end=after.end + longer)
         after = msgspec.structs.replace(after, places=whole(after.places))
         if self.revision not in (None, before.revision) or not paper.may_become(before, after, self.by):
             return None

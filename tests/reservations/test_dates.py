@@ -96,12 +96,31 @@ class TestToday:
             ((18, 1), "wed 18:00", 25),
             ((17, 59), "18:00", 18),
             ((18, 0), "18:00", 19),
+            ((18, 0, 20), "18:00", 19),
             ((23, 59), "midnight", 19),
             ((0, 0), "midnight", 19),
         ],
     )
     def test_until_its_time_has_come(self, clock, text, day):
-        assert parse_moment(text, NOW.replace(hour=clock[0], minute=clock[1])).at.day == day
+        now = NOW.replace(**dict(zip(("hour", "minute", "second"), clock, strict=False)))
+        assert parse_until(text, now, now).at.day == parse_moment(text, now, end_of=True).at.day == day
+
+    @pytest.mark.parametrize(
+        ("clock", "text", "day"),
+        [
+            ((17, 59, 59), "18:00", 18),
+            ((18, 0, 0), "18:00", 18),
+            ((18, 0, 59), "18:00", 18),
+            ((18, 0, 59), "wed 18:00", 18),
+            ((18, 0, 59), "6pm", 18),
+            ((18, 1, 0), "18:00", 19),
+            ((18, 1, 0), "wed 18:00", 25),
+        ],
+    )
+    def test_what_starts_as_it_strikes_starts_today(self, clock, text, day):
+        """As where a timer starts a command at 18:00."""
+        now = NOW.replace(hour=clock[0], minute=clock[1], second=clock[2])
+        assert parse_moment(text, now).at.day == day
 
     def test_a_date_without_a_year_is_today_all_day_long(self):
         assert said("18 nov 9am") == "Wednesday 18 November 2026, 09:00 CET"
@@ -113,6 +132,11 @@ class TestToday:
         assert said("tonight", late) == "Wednesday 18 November 2026, 20:15:30 CET", "it has begun"
         assert said("start of tonight", late) == "Wednesday 18 November 2026, 18:00 CET"
         assert said("today 9:00", late) == "Wednesday 18 November 2026, 09:00 CET", "as it is written"
+        for date in ("2026-11-18", "18 nov", "wed 18 nov", "18.11."):
+            assert said(date, late) == "Wednesday 18 November 2026, 20:15:30 CET"
+            assert said(date, late, end_of=True) == "Wednesday 18 November 2026, 24:00 CET"
+            assert said(f"start of {date}", late) == "Wednesday 18 November 2026, 00:00 CET"
+        assert "is a Wednesday, not a Friday" in refused("fri 18 nov")
 
     @pytest.mark.parametrize("text", ["tonight 8:00", "tonight 2am", "11:59 tonight"])
     def test_tonight_is_no_morning(self, text):
@@ -443,3 +467,15 @@ def test_every_moment_that_is_shown_reads_back(at, now):
 def test_zones_without_a_name():
     now = datetime(2026, 11, 18, tzinfo=timezone(timedelta(hours=5, minutes=45)))
     assert said("tomorrow 9am", now) == "Thursday 19 November 2026, 09:00 +05:45"
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [("4h", timedelta(hours=4)), ("in 90m", timedelta(minutes=90)), ("19:00", None), ("in 2d 18:00", None)],
+)
+def test_a_length_is_known_as_one(text: str, length: timedelta | None):
+    assert parse_until(text, NOW, NOW).length == length
+    later = NOW + timedelta(days=1)
+    assert parse_until("4h", later, NOW).length == timedelta(hours=4)
+    # It counts from now, whenever the start is.
+    assert parse_until("in 2d", later, NOW).length is None

@@ -1,6 +1,7 @@
 """Reservations beside a fleet: what is found little by little is what would be found by looking at all at once."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -213,3 +214,17 @@ def test_who_is_on_a_place(world: World):
     # It does not tell when it began: since the hub saw it first.
     fleet.line("gone", snapshot(gpu(0, uuid="GPU-9"), processes=[process(1, "GPU-9", user="bob")], seq=2))
     assert uses.look(NOW + 10) == []
+
+
+def test_a_card_that_is_used_by_nobody_who_is_known(world: World):
+    """Figures come more often than processes: what they tell is seen at once."""
+    uses, place = Uses(world.fleet), Place("n0", "1")
+    uses.want("n0", [place])
+    world.fleet.tick()
+    uses.look(NOW)
+    assert uses.by_place == {place: reality.Use(True)}
+    busy = {"utilization_ratio": [0.0, 0.99, 0.0, 0.0]}
+    world.fleet.line("n0", json.dumps({"update": 1, "seq": 2, "time": 1002.0, "gpus": busy}).encode())
+    world.fleet.tick()
+    assert uses.look(NOW + 1) == ["n0"]
+    assert uses.by_place == {place: reality.Use(True, unknown=True)}

@@ -31,7 +31,7 @@ numbers = st.integers(0, 999)
 seldom = st.sampled_from([False, False, False, False, True])
 # What is asked for in a race: near to now, short and of few, so that they get into each other's way.
 racing = st.tuples(
-    st.sampled_from(["make", "extend", "shorten", "move", "shift", "comment", "stop", "release"]),
+    st.sampled_from(["make", "extend", "longer", "shorten", "move", "shift", "comment", "stop", "release"]),
     some_processes,
     st.integers(0, 2),
     names,
@@ -116,6 +116,7 @@ class Bookings(RuleBasedStateMachine):
         begins = self.clock.now + start * HOUR
         changes = {
             "extend": Changes(end=before.end + length * HOUR),
+            "longer": Changes(longer=length * HOUR),
             "shorten": Changes(end=before.end - length * HOUR),
             "move": Changes(places=tuple(map(place, where))),
             "shift": Changes(start=begins, end=begins + length * HOUR),
@@ -182,6 +183,8 @@ def test_no_two_ever_have_one_gpu(processes, records_url, clock):
 RACES = {
     "make": lambda _now, _next, there: Make(PEOPLE["root"], wanted(f"{there}:0", 2, 4, "eve")),
     "extend": lambda now, _next, _there: Change(By("ann"), now.id, Changes(end=NOW + 3 * HOUR)),
+    # Of two who ask for an hour more, both get one.
+    "longer": lambda now, _next, _there: Change(By("ann"), now.id, Changes(longer=HOUR)),
     "shorten": lambda now, _next, _there: Change(By("ann"), now.id, Changes(end=NOW + HOUR)),
     "move": lambda _now, next_, there: Change(By("bob"), next_.id, Changes(places=(place(f"{there}:0"),))),
     "earlier": lambda _now, next_, _there: Change(By("bob"), next_.id, Changes(start=NOW + HOUR)),

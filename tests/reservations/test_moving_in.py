@@ -8,8 +8,9 @@ import pytest
 
 from gpulse.errors import ReservationError
 from gpulse.reservations.comments import Entry
-from gpulse.reservations.model import Place, Reservation, Wanted
-from gpulse.reservations.moving_in import Step, Whose, done, plan
+from gpulse.reservations.model import Origin, Place, Reservation, Wanted
+from gpulse.reservations.moving_in import Step, done, grouped, plan, wanted_together
+from gpulse.reservations.origins import Whose
 
 NOW = datetime(2026, 11, 18, 10, 30, tzinfo=ZoneInfo("Europe/Berlin"))
 UNTIL = "2026-12-01 18:00"
@@ -20,6 +21,7 @@ GPUS = {
     "gpu03": [],
     "twin.a": ["0"],
     "twin.b": ["0"],
+    "10.0.0.7": ["0"],
 }
 
 
@@ -29,6 +31,12 @@ def entry(node: str = "gpu01", index: str = "0", until: str = UNTIL, **fields: o
 
 def planned(one: Entry, *known: Reservation, now: datetime = NOW, **people: Whose) -> Step:
     (step,) = plan([one], GPUS, known, now, people)
+    return step
+
+
+def again(one: Entry, made: Reservation, origin: Origin | None = None, **people: Whose) -> Step:
+    """As `planned`, after an import."""
+    (step,) = plan([one], GPUS, (), NOW, people, [(origin or Origin("gpu01", "0", "ann", END), made)])
     return step
 
 
@@ -48,6 +56,7 @@ def test_a_reservation_from_now_until_its_date():
         end=END,
         comment="thesis",
         imported=True,
+        origins=(Origin("gpu01", "0", "ann", END),),
     )
 
 
@@ -56,6 +65,8 @@ def test_a_reservation_from_now_until_its_date():
     [
         ("gpu01", "23", "gpu01:23"),
         ("gpu01", "03", "gpu01:3"),
+        ("gpu01", "00", "gpu01:0"),
+        ("gpu01", " 3 ", "gpu01:3"),
         ("GPU01", "3", "gpu01:3"),
         ("gpu01.lab.example", "3", "gpu01:3"),
         ("gpu02", "0", "gpu02.lab.example:0"),
@@ -72,7 +83,14 @@ def test_the_gpu_that_is_meant(node, index, place):
     [
         ("gpu09", "0", 'there is no node "gpu09"'),
         ("twin", "0", 'there is no node "twin"; twin.a, twin.b may be meant'),
+        (
+            "gpu02.other.example",
+            "0",
+            'there is no node "gpu02.other.example"; in another domain there is gpu02.lab.example',
+        ),
+        ("10.0.0.5", "0", 'there is no node "10.0.0.5"'),
         ("gpu01", "24", 'there is no GPU "24" on gpu01, which has 0, 1, 2'),
+        ("gpu01", "9" * 5000, f'there is no GPU "{"9" * 40}…" on gpu01, which has 0, 1, 2'),
         ("gpu01", "²", 'there is no GPU "²" on gpu01'),
         ("gpu01", "name", 'there is no GPU "name" on gpu01'),
         ("gpu01", "", "it does not say which GPU"),
@@ -84,6 +102,17 @@ def test_no_such_gpu(node, index, why):
     step = planned(entry(node, index))
     assert (step.outcome, step.wanted) == ("no_such_gpu", None)
     assert step.message.startswith(why)
+
+
+def test_the_node_is_named_where_the_file_calls_it_something_else():
+    until = "until Tuesday 1 December 2026, 18:00 CET"
+    known = "; 'gpu02' is known here as gpu02.lab.example"
+    assert planned(entry("gpu02.lab.example")).message == until
+    assert planned(entry("gpu02")).message == until + known
+    there = reserved(places=(Place("gpu02.lab.example", "0"),))
+    assert planned(entry("gpu02"), there).message == "it is reserved already" + known
+    for error in (ReservationError(409, "conflict", "taken", conflicts=[there]), ReservationError(422, "x", "no")):
+        assert done([planned(entry("gpu02"))], [error])[0].message.endswith(known)
 
 
 def test_what_is_over_is_left_out():
@@ -139,7 +168,7 @@ class TestAgain:
 
     def test_what_was_ended_meanwhile_stays_so(self):
         ended = reserved(ended_at=NOW.timestamp() - 30, ending="ended")
-        step = planned(entry(), ended)
+        step = again(entry(), ended)
         assert (step.outcome, step.message) == (
             "already",
             "it was imported, and ended Wednesday 18 November 2026, 10:29:30 CET",
@@ -166,9 +195,79 @@ class TestAgain:
         step = planned(entry(), reserved(person=person), ann=Whose("ann7", "'ann' is known here as ann7"))
         assert (step.outcome, step.message) == ("already", message)
 
+    @pytest.mark.parametrize(
+        ("since", "message"),
+        [
+            ({}, "it is reserved already"),
+            (
+                {"places": (Place("gpu01", "4"), Place("gpu01", "5"))},
+                "it was imported, and changed since: ann has gpu01:4-5 until Tuesday 1 December 2026, 18:00 CET",
+            ),
+            (
+                {"person": "bob", "end": END - 3600},
+                "it was imported, and changed since: bob has gpu01:0 until Tuesday 1 December 2026, 17:00 CET",
+            ),
+            (
+                {"end": NOW.timestamp() - 60},
+                "it was imported, and ended Wednesday 18 November 2026, 10:29 CET",
+            ),
+        ],
+    )
+    def test_whatever_became_of_it(self, since, message):
+        step = again(entry(), reserved(**since))
+        assert (step.outcome, step.message, step.reservation) == ("already", message, "0123456789ab")
+
+    @pytest.mark.parametrize(
+        ("one", "origin", "logins"),
+        [
+            (entry("GPU01", "00"), Origin("gpu01", "0", "Ann", END - 59), {}),
+            (entry(), Origin("gpu01.lab.example", "0", "ann", END), {}),
+            (entry("gpu02.lab.example"), Origin("gpu02", "0", "ann", END), {}),
+            # There may be others now, or the node be gone.
+            (entry("twin"), Origin("twin", "0", "ann", END), {}),
+            (entry("gone"), Origin("gone", "0", "ann", END), {}),
+            (entry(person="Ann Lee"), Origin("gpu01", "0", "ann", END), {"Ann Lee": "ann"}),
+            (entry(), Origin("gpu01", "0", "Ann Lee", END), {"Ann Lee": "ann"}),
+            (entry(person="Ann Lee"), Origin("gpu01", "0", "Ann Lee", END), {}),
+        ],
+    )
+    def test_however_it_is_written(self, one, origin, logins):
+        ended = reserved(person="bob", ended_at=NOW.timestamp() - 30, ending="ended")
+        people = {name: Whose(login) for name, login in logins.items()}
+        assert again(one, ended, origin, **people).outcome == "already"
+
+    @pytest.mark.parametrize(
+        "one", [entry(index="1"), entry(person="bob"), entry(until="2026-12-01 19:00"), entry("gpu02")]
+    )
+    def test_an_entry_that_is_another_now_is_a_new_one(self, one):
+        ended = reserved(ended_at=NOW.timestamp() - 30, ending="ended")
+        assert again(one, ended).outcome == "reserved"
+
+    def test_one_that_was_made_here_after_it_ended_is_the_one_that_is_told(self):
+        ended = reserved(ended_at=NOW.timestamp() - 30, ending="ended")
+        here = reserved(id="b" * 12, imported=False)
+        (step,) = plan([entry()], GPUS, [here], NOW, {}, [(Origin("gpu01", "0", "ann", END), ended)])
+        assert (step.message, step.reservation) == ("it is reserved already", "b" * 12)
+
+    def test_of_several_the_one_that_lasts(self):
+        lasts = {"a": NOW.timestamp() - 60, "b": END, "c": NOW.timestamp() - 30}
+        found = [(Origin("gpu01", "0", "ann", END), reserved(id=one * 12, end=end)) for one, end in lasts.items()]
+        (step,) = plan([entry()], GPUS, (), NOW, {}, found)
+        assert step.reservation == "b" * 12
+
     @pytest.mark.parametrize("other", [{"person": "bob"}, {"places": (Place("gpu01", "1"),)}, {"end": END + 3600}])
     def test_others_are_others(self, other):
         assert planned(entry(), reserved(**other)).outcome == "reserved"
+
+
+def test_what_one_person_has_of_a_node_is_one_whoever_stands_between():
+    whose = ["ann", "ann", "bob", "ann", "bob"]
+    steps = plan([entry(index=str(at), person=one) for at, one in enumerate(whose)], GPUS, (), NOW, {})
+    steps[1] = steps[1]._replace(outcome="conflict")
+    assert grouped(steps) == [[0, 3], [2, 4]]
+    together = wanted_together(steps, [0, 3])
+    assert together.places == (Place("gpu01", "0"), Place("gpu01", "3"))
+    assert together.origins == (Origin("gpu01", "0", "ann", END), Origin("gpu01", "3", "ann", END))
 
 
 class TestDone:

@@ -107,6 +107,15 @@ def test_a_hold_is_there_to_be_unused():
     assert found([hold], NOW + 4 * HOUR, uses(a0="bob")) == [("squatter", "r", "a:0", "bob")]
 
 
+def test_who_started_on_what_was_held_overruns_nothing():
+    """That is what it was held for."""
+    hold = reservation("a:0", -1, 0, "ann", id="r", hold=True)
+    assert found([hold], NOW + HOUR, uses(a0={"ann": -0.5})) == []
+    # Where somebody has it next, that is told all the same.
+    other = reservation("a:0", 1, 5, "bob", id="s")
+    assert found([hold, other], NOW + HOUR, uses(a0={"ann": -0.5})) == [("squatter", "s", "a:0", "ann")]
+
+
 def test_who_finds_somebody_else_there_is_no_no_show():
     mine = reservation("a:0 a:1", 0, 5, "ann", id="r")
     told, memory = findings([mine], NOW + HOUR, uses(a0="bob", a1=""), BEGAN, SETTINGS)
@@ -144,6 +153,18 @@ def test_who_has_it_again_overruns_nothing():
     # A card again, of which it had been an instance.
     part = reservation("a:0.1", -5, 0, "ann", id="r")
     assert found([part, again], NOW + 60, uses(a0="ann", a0_1="ann")) == []
+    # And an instance of what had been hers as a card.
+    part_again = reservation("a:0.1", 0, 5, "ann", id="s")
+    assert found([mine, part_again], NOW + 60, uses(a0="ann", a0_1="ann")) == []
+
+
+def test_who_has_an_instance_does_not_block_the_card():
+    card, part = reservation("a:0", 1, 5, "ann", id="r"), reservation("a:0.1", 0, 1, "bob", id="s")
+    seen = uses(a0="bob", a0_1="bob")
+    assert found([card, part], NOW + 0.5 * HOUR, seen) == []
+    # Another instance than the one that is reserved is not theirs.
+    other = reservation("a:0.2", 1, 5, "ann", id="r")
+    assert found([other, part], NOW + 0.5 * HOUR, uses(a0_1="bob", a0_2="bob")) == [("blocked", "r", "a:0.2", "bob")]
 
 
 def test_of_several_that_are_over_the_last_is_overrun():

@@ -1,6 +1,8 @@
 """The rules: what may be reserved, by whom, and what may become of a reservation."""
 
 import math
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpulse.errors import ReservationError
 from gpulse.reservations.alternatives import alternatives
-from gpulse.reservations.model import Place, in_order, storable
+from gpulse.reservations.model import Place, Wanted, in_order, storable
 from gpulse.reservations.rules import By, Limits, begun, check_change, check_new, check_stop, may_change, overlapping
 from tests.reservations.wanting import ANN, BOB, DAY, HOUR, NOW, ROOT, place, places, reservation, wanted
 
@@ -137,6 +139,24 @@ def test_limits(asked, others, code):
     check_new(asked, others, admin._replace(name="root"), NOW)
     check_new(msgspec.structs.replace(asked, imported=True), others, admin, NOW)
     check_new(asked, others, By("ann"), NOW)
+
+
+def test_days_are_those_of_the_clocks():
+    """From nine to nine a fortnight later is a fortnight, though the clocks went back; an hour more is too long."""
+    berlin = ZoneInfo("Europe/Berlin")
+    now = datetime(2026, 10, 17, 9, tzinfo=berlin)
+    ann = By("ann", limits=Limits(longest_hours=336), zone=berlin)
+    for hour, code in ((9, None), (10, "too_long")):
+        end = datetime(2026, 10, 31, hour, tzinfo=berlin).timestamp()
+        asked = Wanted(person="ann", places=places("a:0"), start=now.timestamp(), end=end)
+        if code is None:
+            check_new(asked, [], ann, now.timestamp())
+            refused("too_long", check_new, asked, [], ann._replace(zone=UTC), now.timestamp())
+        else:
+            refused(code, check_new, asked, [], ann, now.timestamp())
+    # In spring it is an hour less that passes, and 336 hours are 336 hours all the same.
+    now = datetime(2027, 3, 20, 9, tzinfo=berlin).timestamp()
+    check_new(Wanted(person="ann", places=places("a:0"), start=now, end=now + 336 * HOUR), [], ann, now)
 
 
 def test_who_may_change_it():

@@ -10,6 +10,7 @@ from gpulse.errors import ReservationError, StoreError
 from gpulse.reservations.model import Changes, Place, Reservation, wanted_places
 from gpulse.reservations.rules import By, Limits
 from gpulse.reservations.table import MEMORY_SECONDS, Reservations
+from gpulse.reservations.writing import Choose
 from gpulse.store import Records
 from tests.reservations.wanting import ANN, BOB, DAY, HOUR, NOW, ROOT, place, places, reservation, wanted
 
@@ -167,10 +168,10 @@ def test_chosen_when_it_is_sure_what_is_booked(table, others, doing):
         seen.append(booked)
         return [place("a:1")]
 
-    made = doing(table.make(wanted("", 0, 9), ANN, choose=choose))
+    made = doing(table.make(wanted("", 0, 9), ANN, choose=Choose(1, choose)))
     assert made.places == places("a:1")
     assert [one.person for one in seen[0]] == ["bob"]
-    refused(doing, "no_gpus", table.make(wanted("", 0, 9), ANN, choose=lambda _booked: []))
+    refused(doing, "no_gpus", table.make(wanted("", 0, 9), ANN, choose=Choose(1, lambda _booked: [])))
 
 
 def test_many_at_once_each_by_itself(table, others, doing):

@@ -46,6 +46,8 @@ def fill(records):
         connection.execute(reservation_table.reservations.insert().values(**values, ended_at=None, ending=None))
         connection.execute(reservation_table.places.insert().values(reservation="0" * 12, node="gpu01", index="0.2"))
         connection.execute(reservation_table.changes.insert().values(**change))
+        origin = {"reservation": "0" * 12, "host": "gpu01.lab.example", "index": "0.2", "name": "Ann", "end_at": 2.25}
+        connection.execute(reservation_table.origins.insert().values(**origin))
         account = connection.execute(owner).scalar_one()
         feed = {"id": "1" * 12, "account": account, "scope": "mine", "digest": bytes(range(32)), "made_at": 0.1 + 0.2}
         connection.execute(feed_table.feeds.insert().values(**feed))

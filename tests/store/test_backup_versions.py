@@ -29,7 +29,7 @@ def tables(records):
     return records.read(work).result()
 
 
-@pytest.mark.parametrize("older", ["0001", "0002", "0003"])
+@pytest.mark.parametrize("older", ["0001", "0002", "0003", "0004"])
 def test_of_an_older_version(tmp_path, bare_url, backup, monkeypatch, older):
     newest = migrations.HEAD
     with monkeypatch.context() as then:

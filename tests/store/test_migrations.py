@@ -1,5 +1,6 @@
 """Databases of older versions: what was in them is still there, and works."""
 
+import json
 import sqlite3
 
 import pytest
@@ -8,7 +9,8 @@ from sqlalchemy import insert
 from gpulse.auth import token_text
 from gpulse.auth.directory import Directory
 from gpulse.auth.tokens import Tokens
-from gpulse.store import Records, migrations
+from gpulse.store import Records, migrations, reservations
+from gpulse.store.reservations import ChangeRow, OriginRow, ReservationRow
 from gpulse.store.tokens import NODE, REVOKED, TokenRow
 from gpulse.store.tokens import tokens as table
 
@@ -64,7 +66,7 @@ def test_from_tokens_to_accounts(of_0001):
         first = directory.hub_id
     assert tables(folder) == {
         "alembic_version", "tokens", "hub", "accounts", "sessions", "keys", "links", "audit",
-        "reservations", "reservation_places", "reservation_changes", "feeds", "writes",
+        "reservations", "reservation_places", "reservation_changes", "reservation_origins", "feeds", "writes",
     }  # fmt: skip
     with Records(folder) as records:
         assert Directory(records).hub_id == first
@@ -87,6 +89,36 @@ def test_a_step_that_fails_leaves_the_older_version(of_0001, monkeypatch):
     monkeypatch.undo()
     with Records(folder) as records:
         assert Tokens(records).check(text).node == "gpu01"
+
+
+def test_what_was_imported_before_is_known_by_how_it_was_imported(tmp_path, bare_url, monkeypatch):
+    """Whatever became of it since; what was made here has no origin."""
+    monkeypatch.setattr(migrations, "HEAD", "0004")
+    places = [["gpu01", "0"], ["gpu01", "0.2"]]
+    values = {"person": "bob", "maker": "root", "start_at": 1.0, "end_at": 5.0, "last_at": 5.0, "comment": ""}
+    values |= {"hold": False, "made_at": 1.0, "changed_at": None, "ended_at": None, "ending": None, "revision": 1}
+
+    def rows(connection):
+        for identity, action in (("a" * 12, "imported"), ("b" * 12, "made")):
+            kept = ReservationRow(id=identity, imported=action == "imported", **values)
+            reservations.add(connection, kept, [("gpu02", "1")])
+            after = json.dumps({"id": identity, "person": "ann", "places": places, "end": 9.5})
+            reservations.note(connection, ChangeRow(identity, 1.0, "root", action, None, after))
+            reservations.note(connection, ChangeRow(identity, 2.0, "root", "changed", after, json.dumps(values)))
+
+    with Records(tmp_path, bare_url) as records:
+        records.write(rows).result()
+    monkeypatch.undo()
+    with Records(tmp_path, bare_url) as records:
+        found = records.read(lambda one: reservations.imported(one, 9.0)).result()
+        assert [tuple(origin) for origin, _ in found] == [
+            ("a" * 12, "gpu01", "0", "ann", 9.5),
+            ("a" * 12, "gpu01", "0.2", "ann", 9.5),
+        ]
+        assert [kept[0].person for _, kept in found] == ["bob", "bob"]
+        # Numbers go on after those that the step has given.
+        more = [OriginRow("b" * 12, "gpu01", "1", "ann", 9.5)]
+        records.write(lambda one: reservations.add_origins(one, more)).result()
 
 
 def test_each_hub_has_an_id_of_its_own(tmp_path):

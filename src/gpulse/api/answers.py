@@ -70,13 +70,13 @@ class Answers:
 
     def __init__(self, hub: Hub):
         self._hub = hub
-        self._generation = -1
+        self._state = (-1, -1)
         self._kept: dict[str, Body | Packed] = {}
         self._making: dict[str, asyncio.Future[Body | Packed]] = {}
 
     def etag(self, key: str) -> str:
         digest = hashlib.blake2s(key.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
-        return f'W/"{self._hub.instance}-{self._hub.fleet.generation}-{digest}"'
+        return f'W/"{self._hub.instance}-{"-".join(map(str, self._now()))}-{digest}"'
 
     def unchanged(self, request: Request, etag: str) -> bool:
         told = [one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(",")]
@@ -86,10 +86,14 @@ class Answers:
         return Response(status_code=304, headers=_headers(etag))
 
     def kept(self, key: str) -> Body | Packed | None:
-        if self._generation != self._hub.fleet.generation:
-            self._generation = self._hub.fleet.generation
+        if self._state != self._now():
+            self._state = self._now()
             self._kept.clear()
         return self._kept.get(key)
+
+    def _now(self) -> tuple[int, int]:
+        """What an answer holds for: a tick, in which nobody has reserved anything else."""
+        return self._hub.fleet.generation, self._hub.fleet.reservations
 
     async def once(self, key: str, make: Callable[[], Awaitable[Body | Packed]]) -> Body | Packed:
         """Made now; or waited for, where it is in the making for somebody else."""
@@ -102,7 +106,7 @@ class Answers:
 
     def keep(self, key: str, body: Body | Packed, etag: str | None) -> None:
         """For the rest of the tick; what took longer than its tick is not kept."""
-        if etag == self.etag(key) and self._generation == self._hub.fleet.generation:
+        if etag == self.etag(key) and self._state == self._now():
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
             self._kept[key] = body

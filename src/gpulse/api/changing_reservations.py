@@ -29,7 +29,7 @@ from gpulse.auth.noting import actor
 from gpulse.errors import RequestError, ReservationError
 from gpulse.reservations.dates import parse_span
 from gpulse.reservations.model import Changes, Wanted
-from gpulse.reservations.rules import LATE_SECONDS
+from gpulse.reservations.rules import LATE_SECONDS, check_stop
 
 _CHANGE_ERRORS = (*BODY_ERRORS, 404, 409, 422)
 
@@ -53,7 +53,7 @@ async def make_reservation(
     try:
         made = await desk.table.make(
             wanted,
-            by_of(desk.settings, who),
+            by_of(desk.settings, who, times.zone),
             choose=wish.choose(start, end, times.now) if wish is not None else None,
             kinds=kinds_of(hub, places, now=start - times.now <= LATE_SECONDS),
             dry_run=asked.dry_run,
@@ -61,6 +61,8 @@ async def make_reservation(
         )
     except ReservationError as error:
         raise views_for(hub, desk, incoming).refused(times.told(error, start, end)) from None
+    if not asked.dry_run:
+        desk.rebook()
     views = views_for(hub, desk, incoming)
     told = views.reservation(made)
     told.notice = notices.of_new(hub, made, who, views, times.now)
@@ -75,9 +77,9 @@ async def change_reservation(hub: Hub, query: object, path: Mapping[str, str], i
     start = None if isinstance(asked.start, UnsetType) else times.start(asked.start)
     if not isinstance(asked.extend, UnsetType) and not isinstance(asked.end, UnsetType):
         raise RequestError(422, "when_unclear", "both an end and an extension are given", "give one of them")
-    end = None
+    end, longer = None, 0.0
     if not isinstance(asked.extend, UnsetType):
-        end = before.end + parse_span(asked.extend).total_seconds()
+        longer = parse_span(asked.extend).total_seconds()
     elif not isinstance(asked.end, UnsetType):
         # Of what has begun, lengths are meant from now on.
         end = times.end(asked.end, max(before.start, times.now) if start is None else start)
@@ -86,23 +88,28 @@ async def change_reservation(hub: Hub, query: object, path: Mapping[str, str], i
         places=None if isinstance(asked.gpus, UnsetType) else await places_of(hub, asked.gpus),
         start=start,
         end=end,
+        longer=longer,
         comment=None if isinstance(asked.comment, UnsetType) else asked.comment,
     )
-    if before.hold:
-        check_hold(desk, before.start if start is None else start, before.end if end is None else end)
+    by = by_of(desk.settings, incoming.who, times.zone)
+    meant = (before.start if start is None else start, (before.end if end is None else end) + longer)
     try:
+        if before.hold:
+            check_stop(before, by, times.now)
+            check_hold(desk, *meant)
         changed = await desk.table.change(
             before.id,
             changes,
-            by_of(desk.settings, incoming.who),
+            by,
             revision=asked.revision,
             kinds=kinds_of(hub, changes.places or before.places, now=before.start <= times.now),
             dry_run=asked.dry_run,
             witness=noted(actor(incoming.who, incoming.address), "change"),
         )
     except ReservationError as error:
-        meant = (before.start if start is None else start, before.end if end is None else end)
         raise views_for(hub, desk, incoming).refused(times.told(error, *meant)) from None
+    if not asked.dry_run:
+        desk.rebook()
     told = views_for(hub, desk, incoming).reservation(changed)
     told.notice = notices.of_person(hub, changed.person) if changed.person != before.person else None
     return told
@@ -117,6 +124,7 @@ async def end_reservation(hub: Hub, query: object, path: Mapping[str, str], inco
         ended = await desk.table.end(path["reservation"], by_of(desk.settings, incoming.who), witness=witness)
     except ReservationError as error:
         raise views_for(hub, desk, incoming).refused(error) from None
+    desk.rebook()
     return views_for(hub, desk, incoming).reservation(ended)
 
 

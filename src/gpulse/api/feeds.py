@@ -44,11 +44,14 @@ class OwnFeeds(msgspec.Struct, kw_only=True):
     """The calendars of an account, the oldest first."""
 
     items: list[FeedView]
+    # Whether the site has reservations.
+    enabled: bool
 
 
 async def list_feeds(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> OwnFeeds:
     del query, path
-    return OwnFeeds(items=await hub.access.directory.feeds.list(own_account(incoming.who)))
+    items = await hub.access.directory.feeds.list(own_account(incoming.who))
+    return OwnFeeds(items=items, enabled=hub.desk is not None)
 
 
 async def make_feed(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> MadeFeed:

@@ -19,6 +19,7 @@ from gpulse.fleet.sizes import parse_size
 from gpulse.fleet.terms import fits_wish
 from gpulse.fleet.views import GpuView
 from gpulse.reservations.dates import parse_span
+from gpulse.reservations.spots import AHEAD_SECONDS
 
 _SIZE = r"^[0-9]{1,9}(\.[0-9]{1,6})? ?([mMgGtT]([iI]?[bB])?)?$"
 
@@ -46,12 +47,16 @@ class FreeQuery(Filtered, frozen=True, kw_only=True):
 
 async def find_free(hub: Hub, query: FreeQuery, path: Mapping[str, str], incoming: Incoming) -> Answer:
     del path
+    for_seconds = parse_span(query.for_).total_seconds() if isinstance(query.for_, str) else 0.0
+    if for_seconds > AHEAD_SECONDS:
+        why = f"what is reserved later than in {AHEAD_SECONDS / 86400:g} days is not looked at"
+        raise RequestError(422, "too_far", why, "ask for less")
     wish = Wish(
         n=query.n,
         memory_bytes=parse_size(query.memory) if isinstance(query.memory, str) else None,
         model=query.model if isinstance(query.model, str) else None,
         same_node=query.same_node,
-        for_seconds=parse_span(query.for_).total_seconds() if isinstance(query.for_, str) else 0.0,
+        for_seconds=for_seconds,
         # Not who the query names: anybody could learn by it what somebody has reserved.
         me=incoming.who.name,
     )

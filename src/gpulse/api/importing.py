@@ -21,8 +21,8 @@ from gpulse.api.reserving import Times, Zone
 from gpulse.api.turns import Turn
 from gpulse.auth.noting import actor
 from gpulse.reservations import comments
-from gpulse.reservations.moving_in import Outcome, Step, Whose, done, done_together, grouped, plan, wanted_together
-from gpulse.reservations.table import MEMORY_SECONDS
+from gpulse.reservations.moving_in import Outcome, Step, done, done_together, grouped, plan, wanted_together
+from gpulse.reservations.origins import SAME_SECONDS, Whose
 
 MOST_BYTES = 1 << 20
 
@@ -75,9 +75,13 @@ async def import_comments(hub: Hub, query: object, path: Mapping[str, str], inco
     for name in hub.fleet.names():
         gpus[name] = list(ids_by_index(hub.fleet, name))
         await turn.give()
-    people = await _people(hub, {entry.person for entry in entries if entry.person})
-    known = desk.table.between(times.now - MEMORY_SECONDS, float("inf"), cancelled=True)
-    steps = await asyncio.to_thread(plan, entries, gpus, known, times.local(times.now), people)
+    # In the database: what was over a month ago is not in memory, nor what another hub has just written.
+    imported = await desk.table.imported(times.now - SAME_SECONDS)
+    names = {entry.person for entry in entries} | {origin.name for origin, _ in imported}
+    people = await _people(hub, filter(None, names))
+    await desk.table.refresh()
+    known = desk.table.between(times.now, float("inf"))
+    steps = await asyncio.to_thread(plan, entries, gpus, known, times.local(times.now), people, imported)
     by = by_of(desk.settings, incoming.who)
     asked = [step.wanted for step in steps if step.wanted is not None]
     # Each by itself first: where one is in the way of somebody, the others of its group are not.

@@ -10,9 +10,14 @@ from gpulse.reservations.model import Reservation
 from gpulse.reservations.places_text import node_texts
 from gpulse.reservations.table import Witness
 
+_DEEDS = {"cancelled": "cancel", "ended": "end"}
+
 
 def noted(by: Actor, deed: str) -> Witness:
-    """An entry for each reservation; `deed` is what was done, such as "make"; what never began was cancelled."""
+    """An entry for each reservation; `deed` is what was done, such as "make".
+
+    What never began was cancelled, and what was held for one that is made has ended.
+    """
 
     def witness(connection: Connection, at: float, written: Sequence[Reservation]) -> None:
         note_all(connection, at, [_entry(by, deed, one) for one in written])
@@ -37,7 +42,7 @@ def _entry(by: Actor, deed: str, one: Reservation) -> Entry:
         "start": _moment(one.start),
         "end": _moment(one.last),
     }
-    deed = "cancel" if one.ending == "cancelled" else deed
+    deed = _DEEDS.get(one.ending or "", deed)
     return Entry(by, f"reservation.{deed}", one.id, told)
 
 

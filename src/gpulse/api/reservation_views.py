@@ -1,6 +1,7 @@
 """Reservations as the API tells of them, without what is hidden of others."""
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, tzinfo
 from typing import Literal
 
 import msgspec
@@ -119,10 +120,10 @@ class Refused(RequestError):
         self.alternatives = alternatives
 
 
-def by_of(settings: Settings, who: Identity) -> By:
+def by_of(settings: Settings, who: Identity, zone: tzinfo = UTC) -> By:
     """Who asks, for the rules; a key without the scope `admin` has no more than a member has."""
     admin = who.role == "admin" and "admin" in who.scopes
-    return By(who.name or "", admin, settings.limits_of("admin" if admin else "member"))
+    return By(who.name or "", admin, settings.limits_of("admin" if admin else "member"), zone)
 
 
 class Views:
@@ -184,7 +185,12 @@ class Views:
     def change(self, one: Change) -> ChangeView:
         before = None if one.before is None else self._terms(one.before)
         return ChangeView(
-            at=one.at, by=self.login(one.by), action=one.action, before=before, after=self._terms(one.after)
+            at=one.at,
+            # What gpulse did itself nobody else has done.
+            by=one.by if one.action == "released" else self.login(one.by),
+            action=one.action,
+            before=before,
+            after=self._terms(one.after),
         )
 
     def refused(self, error: ReservationError) -> Refused:

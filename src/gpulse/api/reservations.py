@@ -56,6 +56,8 @@ class ReservationPage(msgspec.Struct, kw_only=True):
     enabled: bool
     # What who asks may reserve; null: nothing.
     limits: Limits | None
+    # How long GPUs that were found free can be held at most; null: there are no reservations.
+    hold_longest_minutes: float | None
     # The hub's own time zone.
     zone: str
 
@@ -92,6 +94,7 @@ async def list_reservations(
             next=None,
             enabled=False,
             limits=None,
+            hold_longest_minutes=None,
             zone="",
         )
     desk, who = hub.desk, incoming.who
@@ -125,6 +128,7 @@ async def list_reservations(
         next=told[-1].id if len(found) > query.limit else None,
         enabled=True,
         limits=by_of(desk.settings, who).limits if at_least(who.role, "member") else None,
+        hold_longest_minutes=desk.settings.hold_longest_minutes,
         zone=desk.zone.key,
     )
 

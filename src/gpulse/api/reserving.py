@@ -24,9 +24,10 @@ from gpulse.fleet.terms import fits_wish
 from gpulse.fleet.views import GpuView
 from gpulse.reservations.dates import parse_moment, parse_span, parse_until, shown
 from gpulse.reservations.desk import Desk
-from gpulse.reservations.model import Place, Reservation, in_order, wanted_places
+from gpulse.reservations.model import Place, in_order, wanted_places
 from gpulse.reservations.picking import pick
 from gpulse.reservations.rules import END_OF_TIME
+from gpulse.reservations.writing import Choose
 from gpulse.reservations.zones import zone_of
 
 LONGEST_COMMENT = 2000
@@ -178,8 +179,8 @@ class Choice(NamedTuple):
     ids: set[str]
     wish: Wish
 
-    def choose(self, start: float, end: float, now: float) -> Callable[[Sequence[Reservation]], Sequence[Place]]:
-        return lambda others: pick(self.gpus, self.wish, start, end, others, now, self.ids)
+    def choose(self, start: float, end: float, now: float) -> Choose:
+        return Choose(self.wish.n, lambda others: pick(self.gpus, self.wish, start, end, others, now, self.ids))
 
 
 async def choice_of(hub: Hub, wanted: GpuWish, me: str, sight: Sight) -> Choice:

@@ -34,6 +34,8 @@ class WhenView(msgspec.Struct, kw_only=True):
     text: str
     # From now; less than nothing where it is past.
     in_seconds: float
+    # How long it is from the start on; null: a moment was written.
+    length_seconds: float | None
 
 
 async def get_when(hub: Hub, query: WhenQuery, path: Mapping[str, str]) -> WhenView:
@@ -45,7 +47,13 @@ async def get_when(hub: Hub, query: WhenQuery, path: Mapping[str, str]) -> WhenV
     else:
         moment = parse_until(query.text, times.local(query.start), now)
     at = moment.at.timestamp()
-    return WhenView(at=at, zone=times.zone.key, text=moment.understood, in_seconds=round(at - times.now, 3))
+    return WhenView(
+        at=at,
+        zone=times.zone.key,
+        text=moment.understood,
+        in_seconds=round(at - times.now, 3),
+        length_seconds=None if moment.length is None else moment.length.total_seconds(),
+    )
 
 
 ENDPOINTS = (

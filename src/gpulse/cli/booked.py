@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections.abc import Callable
 from datetime import datetime
 
 import msgspec
@@ -61,6 +62,11 @@ class Page(msgspec.Struct):
     now: float
     next: str | None
     enabled: bool
+
+
+class _Untold(msgspec.Struct):
+    reservations: list[msgspec.Raw]
+    next: str | None
 
 
 class _Instead(msgspec.Struct):
@@ -123,8 +129,11 @@ def in_full(one: Reservation) -> list[str]:
     return [clean(line) for line in [*told, *([f"note: {one.notice}"] if one.notice else [])]]
 
 
-def refused(hub: Hub, refusal: HubRefused, *, as_json: bool = False) -> typer.Exit:
-    """Says what is in the way and what could be had instead; other refusals are raised again."""
+def refused(hub: Hub, refusal: HubRefused, *, as_json: bool = False, until: bool = False) -> typer.Exit:
+    """Says what is in the way and what could be had instead; other refusals are raised again.
+
+    With `until` what could be had may be of another length than was asked for.
+    """
     if refusal.code != "conflict":
         raise refusal
     if as_json:
@@ -138,11 +147,13 @@ def refused(hub: Hub, refusal: HubRefused, *, as_json: bool = False) -> typer.Ex
         words = f"  in the way: {text_of(one.gpus)} for {one.name}{begins} until {moment(one.last)}"
         typer.echo(clean(words + (f" “{one.comment}”" if one.comment else "")), err=True)
         if one.mine:
-            own = f"gpulse extend {one.id} TIME makes it longer, gpulse cancel {one.id} lets go of it"
-            typer.echo(f"    it is your own: {own}", err=True)
+            longer = "" if one.hold else f"gpulse extend {one.id} TIME makes it longer, "
+            own = "it is held for you" if one.hold else "it is your own"
+            typer.echo(f"    {own}: {longer}gpulse cancel {one.id} lets go of it", err=True)
     for raw in refusal.alternatives[:5]:
         other = hub.decode(raw, _Instead)
-        typer.echo(clean(f"  instead: {text_of(other.gpus)} from {moment(other.start)}"), err=True)
+        end = f" until {moment(other.end)}" if until else ""
+        typer.echo(clean(f"  instead: {text_of(other.gpus)} from {moment(other.start)}{end}"), err=True)
     return typer.Exit(NOT_RESERVED)
 
 
@@ -162,6 +173,17 @@ def all_pages(hub: Hub, body: bytes, wanted: dict[str, str]) -> Page:
         last = hub.decode(hub.get("/reservations", wanted | {"before": last.next}), Page)
         page.reservations += last.reservations
     return page
+
+
+def as_json(hub: Hub, body: bytes, wanted: dict[str, str], shown: Callable[[Reservation], bool]) -> bytes:
+    """Those that are shown of however many pages there are, as the hub told of them."""
+    page = hub.decode(body, _Untold)
+    told = page.reservations
+    while page.next is not None:
+        page = hub.decode(hub.get("/reservations", wanted | {"before": page.next}), _Untold)
+        told += page.reservations
+    some = [raw for raw in told if shown(hub.decode(raw, Reservation))]
+    return msgspec.json.encode({**hub.decode(body, dict[str, msgspec.Raw]), "reservations": some, "next": None})
 
 
 def find(hub: Hub, identity: str) -> str:

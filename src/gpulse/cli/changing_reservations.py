@@ -71,7 +71,7 @@ def _confirmed(hub: Hub, path: str, change: dict[str, object]) -> dict[str, obje
     try:
         planned = hub.decode(hub.send("PATCH", path, change | {"dry_run": True}), Reservation)
     except HubRefused as refusal:
-        raise booked.refused(hub, refusal) from None
+        raise booked.refused(hub, refusal, until=True) from None
     typer.echo("\n".join(booked.in_full(planned)))
     if not typer.confirm("Change it?", default=True):
         raise typer.Exit(booked.NOT_RESERVED)
@@ -83,7 +83,7 @@ def _send(hub: Hub, method: str, path: str, content: object = None, *, as_json: 
     try:
         told = hub.send(method, path, content)
     except HubRefused as refusal:
-        raise booked.refused(hub, refusal, as_json=as_json) from None
+        raise booked.refused(hub, refusal, as_json=as_json, until=True) from None
     if as_json:
         typer.echo(told)
         return

@@ -10,7 +10,7 @@ import typer
 
 from gpulse.cli import figures, options
 from gpulse.cli.client import Hub
-from gpulse.cli.holding import Hold
+from gpulse.cli.holding import Hold, usual
 from gpulse.cli.listing import printed
 from gpulse.cli.tables import Column, Span, Table
 from gpulse.errors import GpulseError, HubSilent
@@ -39,7 +39,7 @@ def free(
         bool,
         typer.Option("--export", help="Print only `export CUDA_VISIBLE_DEVICES=…`, for eval; implies --same-node."),
     ] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait until there are such GPUs.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until there are such GPUs, and hold them.")] = False,
     timeout: Annotated[
         str | None, typer.Option(metavar="TIME", help="Wait no longer than 30s, 15m, 2h or 1h30m.")
     ] = None,
@@ -48,8 +48,13 @@ def free(
         typer.Option("--for", metavar="TIME", help="Free for so long: nobody else has them reserved within."),
     ] = None,
     hold: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Reserve them for so long (10m), so that nobody snaps them away.")
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Reserve them for so long, so that nobody snaps them away; with --wait 10m where not told.",
+        ),
     ] = None,
+    no_hold: Annotated[bool, typer.Option("--no-hold", help="With --wait: hold nothing.")] = False,
     query: options.Query = None,
     hub: options.HubUrl = options.HUB,
     fingerprint: options.Fingerprint = None,
@@ -62,18 +67,18 @@ def free(
         raise GpulseError("--timeout says how long to wait; give --wait too")
     if memory is not None and parse_size(memory) is None:
         raise GpulseError(f"--memory {memory!r} is not an amount of memory; write it like 40GB")
+    if hold is not None and no_hold:
+        raise GpulseError("--hold and --no-hold cannot both be; leave out one of them")
     wanted = {"n": str(count), **options.filter_of(query, words)}
     wanted |= {name: value for name, value in (("memory", memory), ("model", model)) if value is not None}
     if same_node or export:
         wanted["same_node"] = "true"
-    if length is not None or hold is not None:
-        wanted["for"] = _longer(length, hold)
     patience = None if timeout is None else figures.duration(timeout)
     asked = Hub(hub, fingerprint, data)
-    holding = Hold(asked, hold) if hold is not None else None
+    holding = _hold(asked, hold, count, wait, offered=wait and not no_hold)
+    if length is not None or holding is not None:
+        wanted["for"] = _longer(length, None if holding is None else holding.length)
     search = _Search(asked, wanted, holding, here_first=export)
-    if wait and holding is not None:
-        holding.check()
     body, answer = search.wait(_in_words(count, memory, model, wanted), patience) if wait else search.ask()
     if as_json:
         typer.echo(body if holding is None or holding.made is None else _with_hold(body, holding.made))
@@ -84,6 +89,16 @@ def free(
     else:
         typer.echo(answer.explanation, err=True)
     raise typer.Exit(0 if answer.found else NOT_FOUND)
+
+
+def _hold(hub: Hub, length: str | None, count: int, wait: bool, offered: bool) -> Hold | None:
+    """What keeps what will be found, where that is wished, or offered and possible."""
+    if length is None:
+        return usual(hub, count) if offered else None
+    hold = Hold(hub, length)
+    if wait:
+        hold.check(count)
+    return hold
 
 
 def _longer(length: str | None, hold: str | None) -> str:

@@ -3,6 +3,9 @@
 import time
 from collections.abc import Sequence
 
+import msgspec
+import typer
+
 from gpulse.cli import booked
 from gpulse.cli.booked import Reservation
 from gpulse.cli.client import Hub
@@ -13,27 +16,48 @@ from gpulse.fleet.views import GpuView
 
 # Nothing is left to hold: what is in the way has begun this moment, or begins where the own reservation ends.
 _NO_TIME = ("ends_before_start", "in_the_past")
+# How long what was waited for is held where nobody says, if the site allows as much.
+_USUAL_MINUTES = 10.0
+# Who asks is not known, may not reserve, or nobody here does: that stays so, however long they wait.
+_NEVER = (401, 403, 404)
+
+
+class _Terms(msgspec.Struct):
+    hold_longest_minutes: float | None = None
 
 
 class Hold:
-    """`made` is the reservation as the hub told of it, once GPUs are held."""
+    """`made` is the reservation as the hub told of it, once GPUs are held.
 
-    def __init__(self, hub: Hub, length: str):
+    Where it is only `offered`, as nobody has asked for it, what was found is told of also where it cannot be held.
+    """
+
+    def __init__(self, hub: Hub, length: str, *, offered: bool = False):
         self._hub = hub
-        self._length = length
+        self.length = length
+        self._offered = offered
         self._told: list[str] = []
         self.made: bytes | None = None
 
-    def check(self) -> None:
+    def check(self, count: int) -> None:
         """HubRefused where it may not be, whichever GPUs it will be: before somebody waits for them all night."""
         try:
-            self._send({"wish": {"n": 1}, "for": self._length, "dry_run": True})
+            self._send({"wish": {"n": count}, "for": self.length, "dry_run": True})
         except HubRefused as refusal:
             if refusal.code not in ("conflict", "no_gpus"):
                 raise
 
     def take(self, gpus: Sequence[GpuView]) -> bool:
         """False where somebody else was faster."""
+        try:
+            return self._take(gpus)
+        except HubRefused as refusal:
+            if not self._offered:
+                raise
+            self._told.append(f"not held: {refusal}")
+            return True
+
+    def _take(self, gpus: Sequence[GpuView]) -> bool:
         free = [_place(gpu) for gpu in gpus if gpu.reservation is None]
         if free and not self._take_free(free):
             return False
@@ -46,7 +70,7 @@ class Hold:
 
     def _take_free(self, places: list[dict[str, str]]) -> bool:
         try:
-            self._note(self._send({"gpus": places, "for": self._length}))
+            self._note(self._send({"gpus": places, "for": self.length}))
         except HubRefused as refusal:
             if refusal.code != "conflict":
                 raise
@@ -57,7 +81,7 @@ class Hold:
         """What is reserved for who asks already, and for less time than it shall be held, is held from then on."""
         from gpulse.reservations.dates import parse_span
 
-        until = time.time() + parse_span(self._length).total_seconds()
+        until = time.time() + parse_span(self.length).total_seconds()
         ending: dict[float, list[dict[str, str]]] = {}
         for gpu in gpus:
             if gpu.reservation is not None and gpu.reservation.end < until:
@@ -97,6 +121,21 @@ class Hold:
 
     def _send(self, wanted: dict[str, object]) -> bytes:
         return self._hub.send("POST", "/reservations", wanted | {"hold": True, "comment": "gpulse free"})
+
+
+def usual(hub: Hub, count: int) -> Hold | None:
+    """That of what is waited for; None, and the reason is said, where whoever waits can hold nothing."""
+    terms = hub.decode(hub.get("/reservations", {"limit": "1"}), _Terms)
+    minutes = min(_USUAL_MINUTES, terms.hold_longest_minutes or _USUAL_MINUTES)
+    hold = Hold(hub, f"{round(minutes * 60)}s", offered=True)
+    try:
+        hold.check(count)
+    except HubRefused as refusal:
+        if refusal.status in _NEVER:
+            typer.echo(f"gpulse: what is found will not be held: {refusal}", err=True)
+            return None
+        typer.echo(f"gpulse: as things are, what is found could not be held: {refusal}", err=True)
+    return hold
 
 
 def _place(gpu: GpuView) -> dict[str, str]:

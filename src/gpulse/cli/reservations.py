@@ -50,17 +50,22 @@ def reservations(
     if form is not None:
         _write(asked, wanted)
         return
+
+    def shown(one: Reservation) -> bool:
+        return everything or one.state in ("now", "coming") or (mine and _lost(one, now))
+
     body = asked.get("/reservations", wanted)
     if as_json:
-        typer.echo(body)
+        typer.echo(booked.as_json(asked, body, wanted, shown))
         return
-    page = booked.all_pages(asked, body, wanted)
+    page = _of_a_hub_with_some(asked, booked.all_pages(asked, body, wanted))
+    typer.echo("\n".join(printed(table(list(filter(shown, page.reservations)), page.findings), width)))
+
+
+def _of_a_hub_with_some(hub: Hub, page: booked.Page) -> booked.Page:
     if not page.enabled:
-        raise GpulseError(f"the hub at {asked.url} has no reservations; its settings have reservations.enabled = false")
-    found = [
-        one for one in page.reservations if everything or one.state in ("now", "coming") or (mine and _lost(one, now))
-    ]
-    typer.echo("\n".join(printed(table(found, page.findings), width)))
+        raise GpulseError(f"the hub at {hub.url} has no reservations; its settings have reservations.enabled = false")
+    return page
 
 
 def table(found: list[Reservation], findings: list[Finding]) -> Table:
@@ -117,7 +122,7 @@ def _write(hub: Hub, wanted: dict[str, str]) -> None:
     from gpulse.reservations import comments, model
     from gpulse.reservations.zones import own_zone
 
-    page = booked.all_pages(hub, hub.get("/reservations", wanted), wanted)
+    page = _of_a_hub_with_some(hub, booked.all_pages(hub, hub.get("/reservations", wanted), wanted))
     found = [
         model.Reservation(
             id=one.id,

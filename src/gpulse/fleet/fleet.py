@@ -156,6 +156,7 @@ class Fleet:
             node = self._nodes.get(name)
             if node is not None:
                 taking.mark_reserved(self, node)
+                self._evaluate(node)
 
     def tick(self) -> None:
         """Once a second: who is stale, and the state of every GPU."""
@@ -263,7 +264,7 @@ class Fleet:
         return self._nodes[name].count
 
     def _evaluate(self, node: Node) -> None:
-        """The states of one node's GPUs at once, as it has just come or gone."""
+        """The states of one node's GPUs at once, as it, or a reservation there, has just come or gone."""
         slots = slice(node.start, node.start + node.count)
         state.evaluate(self.gpu_columns, self.node_columns, self.settings.thresholds, self.clock(), slots)
 

@@ -31,6 +31,8 @@ class Moment(NamedTuple):
 
     at: datetime
     understood: str
+    # How long it is from the start on, where that was written.
+    length: timedelta | None = None
 
 
 def parse_moment(text: str, now: datetime, *, end_of: bool = False) -> Moment:
@@ -64,6 +66,8 @@ class _Meaning:
         self._start = start
         self._after = max(start, now).astimezone(self._zone)
         self._starts_later = start - now > _NOW_SECONDS
+        # Who writes 18:00 as a start while it strikes means this one, not tomorrow's.
+        self._missed = self._after if end_of else self._after - _NOW_SECONDS
         # Which side of a day or week is meant where no time is given.
         self._edge = written.edge or ("end" if end_of else "start")
 
@@ -72,7 +76,13 @@ class _Meaning:
         at = at.astimezone(self._zone)
         if not FIRST_YEAR <= at.year <= LAST_YEAR:
             raise WhenError(f"{self._quoted} is not within the years {FIRST_YEAR} to {LAST_YEAR}")
-        return Moment(at, full_text(at, ends_day))
+        return Moment(at, full_text(at, ends_day), self._length())
+
+    def _length(self) -> timedelta | None:
+        length = self._written.length
+        # "in 2h" is a moment where it starts later.
+        counts = length is not None and (length.since == "start" or (length.since == "now" and not self._starts_later))
+        return length.span if length is not None and counts and self._written.clock is None else None
 
     def _found(self) -> tuple[datetime, bool]:
         """The moment, and whether it is the end of a day here."""
@@ -121,6 +131,9 @@ class _Meaning:
             raise WhenError(f"{self._quoted} is no time that I understand", HINT)
         if isinstance(day, FromToday) and self._edge == "start" and (day.evening or day.days == 0):
             return self._from_today_on(day), False
+        if isinstance(day, WrittenDate) and self._edge == "start" and self._dated(day) == self._now.date():
+            self._agrees(self._now.date())
+            return self._from_today_on(FromToday(0)), False
         return self._first(self._days(), later=self._rolls), self._edge == "end"
 
     def _from_today_on(self, day: FromToday) -> datetime:
@@ -140,9 +153,9 @@ class _Meaning:
     def _to_come(self, day: date) -> bool:
         """Without a complaint about an hour that did not exist this morning."""
         try:
-            return self._at(day) > self._after
+            return self._at(day) > self._missed
         except WhenError:
-            there = self._after.astimezone(self._clock_zone)
+            there = self._missed.astimezone(self._clock_zone)
             return day > there.date() or self._wall(day) > there.replace(tzinfo=None)
 
     def _wall(self, day: date) -> datetime:

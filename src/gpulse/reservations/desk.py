@@ -61,6 +61,11 @@ class Desk:
         if self._compare(due, now) or changed:
             self._fleet.reservations += 1
 
+    def rebook(self) -> None:
+        """What was written this moment is in the fleet at once: nobody is to be offered what somebody has just got."""
+        self._fleet.rebook(self._spots.bookings(self.clock()))
+        self._fleet.reservations += 1
+
     async def follow(self, witness: Witness = unseen) -> str:
         """Looks at what others wrote and what has changed; what could not be done, in words."""
         trouble = await self.table.refresh()

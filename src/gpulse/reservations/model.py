@@ -74,6 +74,15 @@ class Reservation(msgspec.Struct, frozen=True, kw_only=True):
         return "now" if now < self.last else "over"
 
 
+class Origin(NamedTuple):
+    """The entry of a file that a reservation was made of: who had which GPU until when, as it stood there."""
+
+    host: str
+    index: str  # type: ignore[assignment]  # as of a place
+    name: str
+    end: float
+
+
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """A reservation that somebody would like to have."""
 
@@ -84,6 +93,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     comment: str = ""
     hold: bool = False
     imported: bool = False
+    # What it is imported from.
+    origins: tuple[Origin, ...] = ()
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,6 +104,8 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     places: tuple[Place, ...] | None = None
     start: float | None = None
     end: float | None = None
+    # So many seconds later than its end, whatever that is by the time it is changed.
+    longer: float = 0.0
     comment: str | None = None
 
 

@@ -1,9 +1,8 @@
 """What becomes of the entries of a comments.json: which are to be reserved, and why the others are not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from itertools import groupby
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -11,11 +10,14 @@ import msgspec
 from gpulse.errors import ReservationError, WhenError
 from gpulse.reservations.comments import Entry
 from gpulse.reservations.dates import Moment, parse_moment, shown
-from gpulse.reservations.model import Place, Reservation, Wanted
+from gpulse.reservations.hosts import Hosts
+from gpulse.reservations.model import Origin, Place, Reservation, Wanted
+from gpulse.reservations.origins import SAME_SECONDS, Origins, Whose
+from gpulse.reservations.places_text import places_text
 
 Outcome = Literal["reserved", "already", "over", "conflict", "no_such_gpu", "not_understood", "refused", "empty"]
-# The file has minutes.
-_SAME_SECONDS = 60.0
+# Of an index that no GPU has.
+_LONGEST_TOLD = 40
 # A text that means the same on another day, in another year, does not depend on when it was written.
 _ANOTHER_DAY = timedelta(days=399)
 
@@ -34,29 +36,21 @@ class Step(NamedTuple):
     reservation: str | None = None
 
 
-class Whose(NamedTuple):
-    """Who is meant by a name of the file."""
-
-    login: str
-    # What should be known about that; "": nothing, it is the login as it is in the file.
-    note: str = ""
-
-    def told(self, message: str) -> str:
-        return f"{message}; {self.note}" if self.note else message
-
-
 def plan(
     entries: Sequence[Entry],
     gpus: Mapping[str, Sequence[str]],
     known: Sequence[Reservation],
     now: datetime,
     people: Mapping[str, Whose],
+    imported: Sequence[tuple[Origin, Reservation]] = (),
 ) -> list[Step]:
-    """`gpus` has the indices of each node; `known` those that hold something from now on, and all that were imported.
+    """`gpus` has the indices of each node; `known` those that hold something from now on.
 
-    Dates are of the zone of `now`. Whoever is not among `people` is as the file has them.
+    Dates are of the zone of `now`. Whoever is not among `people` is as the file has them. `imported` are entries of
+    earlier imports that are not over in their files, with what was made of them.
     """
-    names = _names(gpus)
+    hosts = Hosts(gpus, (entry.node for entry in entries))
+    origins = Origins(imported, hosts, people)
     by_place: dict[Place, list[Reservation]] = {}
     for one in known:
         for place in one.places:
@@ -79,28 +73,33 @@ def plan(
             return Step(entry, "not_understood", str(moment))
         if moment.at <= now:
             return Step(entry, "over", f"it ended {moment.understood}", end=moment.at)
-        place, why = _place(entry, gpus, names)
+        place, why = _place(entry, gpus, hosts)
+        whose, end = people.get(entry.person, Whose(entry.person)), moment.at.timestamp()
+        origin = Origin(entry.node, _index(entry), entry.person, end)
+        # When it was made others may have been known, and so another login, or the name itself, been taken.
+        names = {entry.person.casefold(), whose.login.casefold()}
+        alike = [] if place is None else [one for one in by_place.get(place, ()) if _as_well(place, names, end, one)]
+        there = next(iter(alike), None) or origins.made_of(origin)
+        if there is not None:
+            since = _since(there, _as_well(place, names, end, there), now)
+            message = whose.told(since) if there.person == whose.login else since
+            return Step(entry, "already", _on(place, entry, message), place, moment.at, reservation=there.id)
         if place is None:
             return Step(entry, "no_such_gpu", why, end=moment.at)
-        whose = people.get(entry.person, Whose(entry.person))
-        there = _already(entry, whose.login, moment.at.timestamp(), by_place.get(place, ()))
-        if there is not None:
-            since = _since(there, now)
-            message = whose.told(since) if there.person == whose.login else since
-            return Step(entry, "already", message, place, moment.at, reservation=there.id)
         return Step(
             entry,
             "reserved",
-            whose.told(f"until {moment.understood}"),
+            _on(place, entry, whose.told(f"until {moment.understood}")),
             place,
             moment.at,
             Wanted(
                 person=whose.login,
                 places=(place,),
                 start=now.timestamp(),
-                end=moment.at.timestamp(),
+                end=end,
                 comment=entry.comment,
                 imported=True,
+                origins=(origin,),
             ),
         )
 
@@ -114,15 +113,25 @@ def done(steps: Sequence[Step], made: Sequence[Reservation | ReservationError]) 
 
 
 def grouped(steps: Sequence[Step]) -> list[list[int]]:
-    """Which of the steps that can be done are one reservation: of one person, on one node, until one end."""
-    able = [at for at, step in enumerate(steps) if step.outcome == "reserved"]
-    return [list(group) for _, group in groupby(able, key=lambda at: _kind(steps[at]))]
+    """Which of the steps that can be done are one reservation: of one person, on one node, until one end.
+
+    In the file others may stand between them.
+    """
+    groups: dict[tuple[str, str, float, str], list[int]] = {}
+    for at, step in enumerate(steps):
+        if step.outcome == "reserved" and step.wanted is not None:
+            groups.setdefault(_kind(step.wanted), []).append(at)
+    return list(groups.values())
 
 
 def wanted_together(steps: Sequence[Step], group: Sequence[int]) -> Wanted:
     """All of a group as one."""
     each = [one for at in group if (one := steps[at].wanted) is not None]
-    return msgspec.structs.replace(each[0], places=tuple(place for one in each for place in one.places))
+    return msgspec.structs.replace(
+        each[0],
+        places=tuple(place for one in each for place in one.places),
+        origins=tuple(origin for one in each for origin in one.origins),
+    )
 
 
 def done_together(
@@ -133,16 +142,15 @@ def done_together(
     return [_done(step, became[at]) if at in became else step for at, step in enumerate(steps)]
 
 
-def _kind(step: Step) -> tuple[str, str, float, str] | None:
-    one = step.wanted
-    return None if one is None else (one.places[0].node, one.person, one.end, one.comment)
+def _kind(one: Wanted) -> tuple[str, str, float, str]:
+    return one.places[0].node, one.person, one.end, one.comment
 
 
 def _done(step: Step, made: Reservation | ReservationError) -> Step:
     if isinstance(made, Reservation):
         return step._replace(reservation=made.id or None)
     if made.code != "conflict":
-        return step._replace(outcome="refused", message=str(made))
+        return step._replace(outcome="refused", message=_on(step.place, step.entry, str(made)))
     zone = None if step.end is None else step.end.tzinfo
     others = ", ".join(
         f"{one.person} from {shown(datetime.fromtimestamp(int(one.start), zone))}"
@@ -151,6 +159,7 @@ def _done(step: Step, made: Reservation | ReservationError) -> Step:
     )
     ids = [one.id for one in made.conflicts if one.id]
     message = f"it is reserved by {others}" if others else str(made)
+    message = _on(step.place, step.entry, message)
     return step._replace(outcome="conflict", message=message, reservation=ids[0] if ids else None)
 
 
@@ -165,50 +174,46 @@ def _dated(text: str, now: datetime) -> Moment:
     return moment
 
 
-def _already(entry: Entry, login: str, end: float, there: Sequence[Reservation]) -> Reservation | None:
-    """One that was made of this entry, however it went on, or that is just as well."""
-    # When it was made others may have been known, and so another login, or the name itself, been taken.
-    names = {entry.person.casefold(), login.casefold()}
-    for one in there:
-        same = one.person.casefold() in names and abs(one.end - end) < _SAME_SECONDS
-        if same and (one.imported or one.ended_at is None):
-            return one
-    return None
+def _as_well(place: Place | None, names: Collection[str], end: float, there: Reservation) -> bool:
+    """Whether it is just what the entry says."""
+    same = there.person.casefold() in names and abs(there.end - end) < SAME_SECONDS
+    return same and there.ended_at is None and place in there.places
 
 
-def _since(there: Reservation, now: datetime) -> str:
-    if there.ended_at is None:
+def _since(there: Reservation, as_well: bool, now: datetime) -> str:
+    """What became of it."""
+    last = shown(datetime.fromtimestamp(int(there.last), now.tzinfo))
+    if there.last <= now.timestamp():
+        return f"it was imported, and ended {last}"
+    if as_well:
         return "it is reserved already"
-    ended = shown(datetime.fromtimestamp(int(there.ended_at), now.tzinfo))
-    return f"it was imported, and ended {ended}"
+    return f"it was imported, and changed since: {there.person} has {places_text(there.places)} until {last}"
 
 
-def _names(gpus: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Nodes by what else they may be called: without their domain, in small letters."""
-    names: dict[str, list[str]] = {}
-    for node in gpus:
-        names.setdefault(_short(node), []).append(node)
-    return names
+def _on(place: Place | None, entry: Entry, message: str) -> str:
+    """With the node, where the file calls it something else."""
+    if place is None or place.node == entry.node:
+        return message
+    return f"{message}; {entry.node[:100]!r} is known here as {place.node}"
 
 
-def _short(node: str) -> str:
-    return node.partition(".")[0].casefold()
-
-
-def _place(
-    entry: Entry, gpus: Mapping[str, Sequence[str]], names: Mapping[str, Sequence[str]]
-) -> tuple[Place | None, str]:
+def _place(entry: Entry, gpus: Mapping[str, Sequence[str]], hosts: Hosts) -> tuple[Place | None, str]:
     """Where it is; else why that is not known."""
-    same = [entry.node] if entry.node in gpus else names.get(_short(entry.node), [])
-    if len(same) != 1:
-        may = f"; {', '.join(same[:3])} may be meant" if same else ""
-        return None, f'there is no node "{entry.node[:100]}"{may}'
-    node = same[0]
-    index = str(int(entry.index)) if entry.index.isascii() and entry.index.isdigit() else entry.index.strip()
+    node, why = hosts.node(entry.node)
+    if node is None:
+        return None, why
+    index = _index(entry)
     if index in gpus[node]:
         return Place(node, index), ""
     if not gpus[node]:
         return None, f"{node} has not told yet which GPUs it has; import again when it is up"
     if not index:
         return None, "it does not say which GPU; a list or a dictionary of GPUs should stand there"
-    return None, f'there is no GPU "{index[:40]}" on {node}, which has {", ".join(gpus[node][:64])}'
+    said = index if len(index) <= _LONGEST_TOLD else f"{index[:_LONGEST_TOLD]}…"
+    return None, f'there is no GPU "{said}" on {node}, which has {", ".join(gpus[node][:64])}'
+
+
+def _index(entry: Entry) -> str:
+    """As GPUs are counted; it may have more digits than Python makes a number of."""
+    index = entry.index.strip()
+    return index.lstrip("0") or "0" if index.isascii() and index.isdigit() else index

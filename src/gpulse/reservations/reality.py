@@ -1,11 +1,12 @@
 """Where what runs is not as it was reserved; pure. It is told, and nothing is done about it here.
 
 squatter: somebody else is on a GPU that is reserved now. no_show: it is reserved now, and for some time nobody has been
-on any of its GPUs. overrun: a reservation is over, and its person's processes from before are still there.
+on any of its GPUs. overrun: a reservation is over, and its person's processes from before are still there; what was
+held was held for them to start, so that it is never overrun.
 blocked: somebody is on a GPU that another's reservation begins on soon. Of nodes that are down nothing is said.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -66,7 +67,7 @@ def findings(
     not have is as one whose node is down.
     """
     current = [one for one in nearby if one.state(now) == "now"]
-    holders = {place: one.person for one in current for place in one.places}
+    holders = _Holders(current)
     used: dict[str, float] = {}
     found: list[Finding] = []
     for one in current:
@@ -100,23 +101,39 @@ def _squatters(one: Reservation, uses: Mapping[Place, Use]) -> Iterator[Finding]
             yield _finding("squatter", one, place, seen, max(seen.since, one.start))
 
 
-def _blocking(one: Reservation, uses: Mapping[Place, Use], holders: Mapping[Place, str]) -> Iterator[Finding]:
+class _Holders:
+    """Who has a place now, or something of it."""
+
+    def __init__(self, current: Iterable[Reservation]):
+        self._places: dict[Place, set[str]] = {}
+        # By card those who have instances of it.
+        self._parts: dict[Place, set[str]] = {}
+        for one in current:
+            for place in one.places:
+                self._places.setdefault(place, set()).add(one.person)
+                if place != place.card:
+                    self._parts.setdefault(place.card, set()).add(one.person)
+
+    def at(self, place: Place) -> set[str]:
+        found = (self._places.get(place), self._places.get(place.card), self._parts.get(place))
+        return {person for people in found if people is not None for person in people}
+
+
+def _blocking(one: Reservation, uses: Mapping[Place, Use], holders: _Holders) -> Iterator[Finding]:
     for place, seen in _there(one, uses):
         # Who has reserved it until then is where they should be.
-        if seen.login not in (one.person, _holder(place, holders)):
+        if seen.login != one.person and seen.login not in holders.at(place):
             yield _finding("blocked", one, place, seen, seen.since)
 
 
-def _overruns(
-    nearby: Sequence[Reservation], now: float, uses: Mapping[Place, Use], holders: Mapping[Place, str]
-) -> list[Finding]:
+def _overruns(nearby: Sequence[Reservation], now: float, uses: Mapping[Place, Use], holders: _Holders) -> list[Finding]:
     """By place and person only the last of their reservations there."""
     found: dict[tuple[Place, str], Finding] = {}
     for one in sorted(nearby, key=lambda one: one.last):
-        if one.state(now) != "over" or not one.holds or now - one.last >= OVERRUN_SECONDS:
+        if one.hold or one.state(now) != "over" or not one.holds or now - one.last >= OVERRUN_SECONDS:
             continue
         for place, seen in _there(one, uses):
-            if seen.login == one.person and seen.since < one.last and _holder(place, holders) != one.person:
+            if seen.login == one.person and seen.since < one.last and one.person not in holders.at(place):
                 alone = _finding("overrun", one, place, None, one.last)
                 found[place, one.person] = msgspec.structs.replace(alone, pids=seen.pids)
     return list(found.values())
@@ -142,10 +159,6 @@ def _there(one: Reservation, uses: Mapping[Place, Use]) -> Iterator[tuple[Place,
         if use is not None and use.up:
             for seen in use.seen:
                 yield place, seen
-
-
-def _holder(place: Place, holders: Mapping[Place, str]) -> str | None:
-    return holders.get(place) or holders.get(place.card)
 
 
 def _finding(kind: Kind, one: Reservation, place: Place | None, seen: Seen | None, since: float) -> Finding:

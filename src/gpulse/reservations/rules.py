@@ -6,6 +6,7 @@ may begin at the moment another ends.
 
 import math
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, tzinfo
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -23,9 +24,9 @@ __all__ = [
     "check_change",
     "check_new",
     "check_stop",
-    "in_reach",
     "may_change",
     "overlapping",
+    "taken_over",
 ]
 
 NO_LIMITS = Limits()
@@ -44,6 +45,8 @@ class By(NamedTuple):
     name: str
     admin: bool = False
     limits: Limits = NO_LIMITS
+    # Where their days are: two weeks are no longer for the hour that the clocks go back.
+    zone: tzinfo = UTC
 
     def limits_for(self, person: str) -> Limits:
         """What bounds them: what admins reserve for others is their own decision."""
@@ -84,29 +87,34 @@ def overlapping(places: Iterable[Place], start: float, end: float, others: Itera
 def check_new(wanted: Wanted, others: Sequence[Reservation], by: By, now: float) -> None:
     """ReservationError where it may not be. Of the others those in its way and its person's are needed."""
     _check_places(wanted.places)
-    check_asked(wanted, by, now)
-    start, limits = begun(wanted.start, now), _limits_of(wanted, by)
-    if limits != NO_LIMITS:
-        own = [other for other in others if other.person == wanted.person and other.holds and other.last > now]
-        _check_count(len(own) + 1, limits)
-        span = Span(start, wanted.end)
-        _check_gpus([(span, len(wanted.places)), *_spans(own)], [span], limits)
-    _check_overlap(wanted.places, start, wanted.end, others)
+    check_asked(wanted, len(wanted.places), others, by, now)
+    _check_overlap(wanted.places, begun(wanted.start, now), wanted.end, others)
 
 
-def check_asked(wanted: Wanted, by: By, now: float) -> None:
-    """ReservationError where it may not be, whichever GPUs it were."""
+def check_asked(wanted: Wanted, count: int, others: Sequence[Reservation], by: By, now: float) -> None:
+    """ReservationError where it may not be, whichever `count` GPUs it were. Of the others its person's are needed."""
     if wanted.person != by.name and not by.admin:
         raise _not_yours("reservations for others are made by admins", f"make it for yourself, or {ASK_AN_ADMIN}")
     start, limits = begun(wanted.start, now), _limits_of(wanted, by)
     _check_times(start, wanted.end, now)
     _check_ahead(start, limits, now)
-    _check_length(start, wanted.end, limits)
+    _check_length(start, wanted.end, limits, by.zone)
+    if limits != NO_LIMITS:
+        own = [other for other in others if other.person == wanted.person and other.holds and other.last > now]
+        _check_count(len(own) + 1, limits)
+        span = Span(start, wanted.end)
+        _check_gpus([(span, count), *_spans(own)], [span], limits)
 
 
-def in_reach(start: float, limits: Limits, now: float) -> bool:
-    """Whether it is not too far ahead."""
-    return limits.ahead_days is None or start <= now + limits.ahead_days * 86400
+def taken_over(wanted: Wanted, others: Iterable[Reservation], by: By, now: float) -> list[Reservation]:
+    """Those of the others that it ends: what its person holds from now on becomes what they have reserved."""
+    start = begun(wanted.start, now)
+    if wanted.hold or start > now:
+        return []
+    own = [other for other in others if other.hold and other.person == wanted.person and may_change(other, by)]
+    in_the_way = overlapping(wanted.places, start, wanted.end, own)
+    # Of what was held for more than this, the rest would be lost.
+    return [hold for hold in in_the_way if set(hold.places) <= set(wanted.places)]
 
 
 def check_change(before: Reservation, after: Reservation, others: Sequence[Reservation], by: By, now: float) -> None:
@@ -131,7 +139,7 @@ def check_change(before: Reservation, after: Reservation, others: Sequence[Reser
         elif after.end > before.end:
             _check_ahead(before.end, limits, now)
         if after.end - after.start > before.end - before.start:
-            _check_length(after.start, after.end, limits)
+            _check_length(after.start, after.end, limits, by.zone)
         own = [other for other in others if other.person == after.person and other.holds and other.id != after.id]
         whole = Span(after.start, after.end)
         _check_gpus([(whole, len(after.places)), *_spans(own)], added, limits)
@@ -190,7 +198,7 @@ def _check_times(start: float, end: float, now: float) -> None:
 
 
 def _check_ahead(start: float, limits: Limits, now: float) -> None:
-    if not in_reach(start, limits, now):
+    if limits.ahead_days is not None and start > now + limits.ahead_days * 86400:
         raise ReservationError(
             422,
             "too_far",
@@ -199,13 +207,19 @@ def _check_ahead(start: float, limits: Limits, now: float) -> None:
         )
 
 
-def _check_length(start: float, end: float, limits: Limits) -> None:
+def _check_length(start: float, end: float, limits: Limits, zone: tzinfo) -> None:
     hours = limits.longest_hours
-    if hours is not None and end - start > hours * 3600:
+    if hours is not None and min(end - start, _by_the_clocks(start, end, zone)) > hours * 3600:
         told = f"{hours / 24:g} days" if hours >= 48 else f"{hours:g} hours"
         raise ReservationError(
             422, "too_long", f"a reservation can be {told} long at most", f"take an earlier end, or {ASK_AN_ADMIN}"
         )
+
+
+def _by_the_clocks(start: float, end: float, zone: tzinfo) -> float:
+    """How long it is by the clocks on the walls there."""
+    begin, finish = (datetime.fromtimestamp(moment, zone).replace(tzinfo=None) for moment in (start, end))
+    return (finish - begin).total_seconds()
 
 
 def _check_count(count: int, limits: Limits) -> None:

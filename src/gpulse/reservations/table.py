@@ -8,10 +8,9 @@ from typing import Literal, TypeVar
 from sqlalchemy import Connection
 
 from gpulse.errors import ReservationError, StoreError
-from gpulse.reservations import writing
-from gpulse.reservations.alternatives import alternatives
-from gpulse.reservations.model import Change, Changes, Place, Reservation, Wanted
-from gpulse.reservations.rules import By, in_reach, overlapping
+from gpulse.reservations import advice, writing
+from gpulse.reservations.model import Change, Changes, Origin, Place, Reservation, Wanted
+from gpulse.reservations.rules import By, overlapping
 from gpulse.reservations.shelf import Around, Shelf
 from gpulse.reservations.writing import Choose
 from gpulse.store import Records, hub
@@ -47,7 +46,7 @@ class Reservations:
         self._shelf = Shelf()
         self._version = records.version().result()
         self._tidied = clock()
-        self._seen, rows = records.read(lambda one: _since(one, 0, clock() - MEMORY_SECONDS)).result()
+        self._seen, rows = records.read(lambda one: writing.since(one, 0, clock() - MEMORY_SECONDS)).result()
         for row in rows:
             self._shelf.put(row)
         self._revision = self._seen
@@ -160,6 +159,10 @@ class Reservations:
         """What was done to it, the oldest first."""
         return await self._read(lambda one: writing.history(one, identity))
 
+    async def imported(self, end_after: float) -> list[tuple[Origin, Reservation]]:
+        """Entries of files that ended after a moment there, and what was made of them, however it is now."""
+        return await self._read(lambda one: writing.imported(one, end_after))
+
     async def make(
         self,
         wanted: Wanted,
@@ -175,15 +178,20 @@ class Reservations:
         `choose` names its GPUs once it is sure what is booked; it is called in the thread of the database.
         """
 
-        def work(connection: Connection) -> Reservation:
+        def work(connection: Connection) -> list[Reservation]:
             return writing.make(connection, wanted, by, self._clock(), choose, dry_run)
 
         try:
-            return await (self._read(work) if dry_run else self._write(work, witness))
+            if dry_run:
+                return (await self._read(work))[0]
+            return (await asyncio.shield(self._written(work, lambda rows: rows, witness)))[0]
         except ReservationError as error:
-            if choose is None:
-                await self._advise(error, wanted, kinds)
-            self._bound(error, by, wanted.person)
+            if error.code == "conflict":
+                others, now = await self._near(wanted.places, wanted.start, wanted.end, wanted.person), self._clock()
+                if choose is None:
+                    error.alternatives = advice.for_new(wanted, others, _told(kinds), by, now)
+                else:
+                    error.alternatives = advice.allowed(error.alternatives, wanted.person, others, by, now)
             raise
 
     async def make_many(
@@ -218,10 +226,10 @@ class Reservations:
             return await (self._read(work) if dry_run else self._write(work, witness))
         except ReservationError as error:
             if error.code == "conflict":
-                after = writing.changed(await self.get(identity), changes, self._clock())
-                meant = Wanted(person=after.person, places=after.places, start=after.start, end=after.end)
-                await self._advise(error, meant, kinds, identity)
-                self._bound(error, by, meant.person)
+                before, now = await self.get(identity), self._clock()
+                after = writing.changed(before, changes, now)
+                others = await self._near(after.places, after.start, after.end, after.person)
+                error.alternatives = advice.for_change(before, after, error.conflicts, others, _told(kinds), by, now)
             raise
 
     async def end(self, identity: str, by: By, *, witness: Witness = unseen) -> Reservation:
@@ -268,33 +276,25 @@ class Reservations:
                 return
             seen, since = self._seen, self._clock() - MEMORY_SECONDS
             # Rows of our own are taken earlier, but only here it is sure that there is none of others before them.
-            self._seen, rows = await self._read(lambda one: _since(one, seen, since))
+            self._seen, rows = await self._read(lambda one: writing.since(one, seen, since))
             self._take(rows)
             self._version = version
 
-    async def _advise(self, error: ReservationError, wanted: Wanted, kinds: Kinds, itself: str = "") -> None:
-        """Adds to a conflict what would be possible."""
-        if error.code != "conflict":
-            return
+    async def _near(self, places: Collection[Place], start: float, end: float, person: str) -> list[Reservation]:
+        """All that matters to what could be had instead, as it is now."""
         await self.refresh()
-        told = kinds() if callable(kinds) else kinds
-        now = self._clock()
-        # What is ahead of it on its own nodes, and at its own time on all.
-        nodes = {place.node for place in wanted.places}
-        near = (*self._shelf.on_nodes(nodes, now, float("inf")), *self._shelf.between(wanted.start, wanted.end))
-        others = {one.id: one for one in near if one.id != itself}
-        error.alternatives = alternatives(wanted, list(others.values()), told, now)
-
-    def _bound(self, error: ReservationError, by: By, person: str) -> None:
-        """What who asks may not have is no alternative."""
-        limits, now = by.limits_for(person), self._clock()
-        error.alternatives = [one for one in error.alternatives if in_reach(one.start, limits, now)]
+        now, forever = self._clock(), float("inf")
+        # What is ahead on these nodes, at that time on all, and what else the person has.
+        near = (
+            *self._shelf.on_nodes({place.node for place in places}, now, forever),
+            *self._shelf.between(start, end),
+            *(one for one in self._shelf.between(now, forever) if one.person == person),
+        )
+        return list({one.id: one for one in near}.values())
 
 
-def _since(connection: Connection, revision: int, last_after: float) -> tuple[int, list[Reservation]]:
-    """What was written after a revision, and the newest revision there is."""
-    newest = hub.revision(connection)
-    return newest, writing.read_all(table.since(connection, revision, last_after))
+def _told(kinds: Kinds) -> Mapping[Place, str]:
+    return kinds() if callable(kinds) else kinds
 
 
 def _made_of(outcomes: Sequence[Reservation | ReservationError]) -> list[Reservation]:

@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
+import numpy as np
+
 from gpulse.fleet import state
 from gpulse.fleet.booked import index_of
 from gpulse.fleet.fleet import Fleet
@@ -22,6 +24,7 @@ class _Watched:
         self.node = node
         self.processes: object = None
         self.gpus: object = None
+        self.used = b""
         self.state = -1
 
 
@@ -51,16 +54,20 @@ class Uses:
             self._layout = fleet.layout
             self._find_nodes()
         states = fleet.node_columns.state.tobytes()
+        # Those that are worked on or held, by whomever: figures come between the times that processes are told of.
+        used = np.isin(fleet.gpu_columns.state, (state.BUSY, state.IDLE)).tobytes()
         for one in self._watched.values():
             node = one.node
             code = state.DOWN_NODE if node is None else states[node.slot]
-            # A node keeps these two until it sends others.
-            if code == one.state and (node is None or (node.processes is one.processes and node.gpus is one.gpus)):
+            own = b"" if node is None else used[node.start : node.start + node.count]
+            # A node keeps its processes and its GPUs until it sends others.
+            same = node is None or (node.processes is one.processes and node.gpus is one.gpus)
+            if code == one.state and same and own == one.used:
                 continue
-            one.state = code
+            one.state, one.used = code, own
             if node is not None:
                 one.processes, one.gpus = node.processes, node.gpus
-            if self._take(node if code == state.UP else None, one.places, now):
+            if self._take(one, code == state.UP, now):
                 changed.append(one.name)
         return changed
 
@@ -74,24 +81,20 @@ class Uses:
     def _node(self, name: str) -> Node | None:
         return self._fleet.known(name) if self._fleet.has(name) else None
 
-    def _take(self, node: Node | None, places: Collection[Place], now: float) -> bool:
+    def _take(self, watched: _Watched, up: bool, now: float) -> bool:
         changed = False
+        node = watched.node if up else None
         people = {} if node is None else people_on(node)
-        used = frozenset() if node is None else self._used(node)
-        for place in places:
+        used = (
+            set() if node is None else {index_of(gpu) for gpu, one in zip(node.gpus, watched.used, strict=False) if one}
+        )
+        for place in watched.places:
             before = self.by_place.get(place)
             use = _DOWN if node is None else _use(place, people, used, before, now)
             if before != use:
                 self.by_place[place] = use
                 changed = True
         return changed
-
-    def _used(self, node: Node) -> frozenset[str | None]:
-        """The indexes of GPUs that are worked on or held, by whomever."""
-        states = self._fleet.gpu_columns.state[node.start : node.start + node.count].tolist()
-        return frozenset(
-            index_of(gpu) for gpu, code in zip(node.gpus, states, strict=False) if code in (state.BUSY, state.IDLE)
-        )
 
 
 def _use(

@@ -2,39 +2,61 @@
 
 import secrets
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection
 
 from gpulse.errors import ReservationError
 from gpulse.reservations import rules
-from gpulse.reservations.model import Change, Changes, Place, Reservation, Wanted, in_order, storable, wanted_places
+from gpulse.reservations.model import (
+    Change,
+    Changes,
+    Origin,
+    Place,
+    Reservation,
+    Wanted,
+    in_order,
+    storable,
+    wanted_places,
+)
 from gpulse.reservations.rules import By
 from gpulse.store import hub
 from gpulse.store import reservations as table
-from gpulse.store.reservations import ChangeRow, Kept, ReservationRow
+from gpulse.store.reservations import ChangeRow, Kept, OriginRow, ReservationRow
 
-# Which GPUs, of all that are there, once it is known what is booked.
-Choose = Callable[[Sequence[Reservation]], Sequence[Place]]
 Action = Literal["made", "changed", "ended", "cancelled", "released", "imported"]
 # Who ends what nobody asked to end.
 ITSELF = "gpulse"
 
 
+class Choose(NamedTuple):
+    """So many GPUs, and which: of all that are there, once it is known what is booked."""
+
+    n: int
+    among: Callable[[Sequence[Reservation]], Sequence[Place]]
+
+
 def make(
     connection: Connection, wanted: Wanted, by: By, now: float, choose: Choose | None = None, dry_run: bool = False
-) -> Reservation:
-    """One that nobody else has anything of; or ReservationError, and nothing has changed."""
+) -> list[Reservation]:
+    """One that nobody else has anything of, and what was held for it; or ReservationError, and nothing has changed."""
     if choose is not None:
-        rules.check_asked(wanted, by, now)
+        # Before it is looked what is free: what they may not have at all, they need not wait for.
+        own = _others(connection, _new(_settled(wanted, now), by, now), by, now)
+        rules.check_asked(wanted, choose.n, own, by, now)
         start = rules.begun(wanted.start, now)
-        chosen = choose(read_all(table.holding(connection, start, float("inf"))))
+        chosen = choose.among(read_all(table.holding(connection, start, float("inf"))))
         wanted = msgspec.structs.replace(wanted, places=tuple(chosen))
     wanted = _settled(wanted, now)
     made = _new(wanted, by, now)
-    rules.check_new(wanted, _others(connection, made, by, now), by, now)
-    return made if dry_run else _added(connection, made, by, now)
+    others = _others(connection, made, by, now)
+    held = rules.taken_over(wanted, others, by, now)
+    rules.check_new(wanted, [other for other in others if other not in held], by, now)
+    if dry_run:
+        return [made]
+    ended = [_ended(connection, hold, by, now) for hold in held]
+    return [_added(connection, made, by, now, wanted.origins), *ended]
 
 
 def make_many(
@@ -52,7 +74,7 @@ def make_many(
         except ReservationError as error:
             outcomes.append(error)
             continue
-        outcomes.append(made if dry_run else _added(connection, made, by, now))
+        outcomes.append(made if dry_run else _added(connection, made, by, now, settled.origins))
     return outcomes
 
 
@@ -80,9 +102,7 @@ def stop(connection: Connection, identity: str, by: By, now: float) -> Reservati
     """Ended where it has begun, else cancelled."""
     before = known(connection, identity)
     rules.check_stop(before, by, now)
-    ending: Literal["ended", "cancelled"] = "ended" if before.start <= now else "cancelled"
-    after = msgspec.structs.replace(before, ended_at=now, ending=ending)
-    return _replaced(connection, before, after, ending, by.name, now)
+    return _ended(connection, before, by, now)
 
 
 def release(connection: Connection, identity: str, reason: Literal["no_show"], now: float) -> Reservation | None:
@@ -109,7 +129,7 @@ def changed(before: Reservation, changes: Changes, now: float) -> Reservation:
         person=before.person if changes.person is None else storable(changes.person),
         places=before.places if changes.places is None else wanted_places(changes.places),
         start=start,
-        end=before.end if changes.end is None else changes.end,
+        end=(before.end if changes.end is None else changes.end) + changes.longer,
         comment=before.comment if changes.comment is None else storable(changes.comment),
     )
 
@@ -130,6 +150,18 @@ def history(connection: Connection, identity: str) -> list[Change]:
         )
         for row in table.history(connection, identity)
     ]
+
+
+def since(connection: Connection, revision: int, last_after: float) -> tuple[int, list[Reservation]]:
+    """What was written after a revision, and the newest revision there is."""
+    newest = hub.revision(connection)
+    return newest, read_all(table.since(connection, revision, last_after))
+
+
+def imported(connection: Connection, end_after: float) -> list[tuple[Origin, Reservation]]:
+    """Entries of files that ended after a moment there, and what was made of them."""
+    found = table.imported(connection, end_after)
+    return [(Origin(row.host, row.index, row.name, row.end_at), read(kept)) for row, kept in found]
 
 
 def read(kept: Kept) -> Reservation:
@@ -190,11 +222,18 @@ def _others(connection: Connection, one: Reservation, by: By, now: float) -> lis
     return read_all(list({kept[0].id: kept for kept in (*near, *own)}.values()))
 
 
-def _added(connection: Connection, made: Reservation, by: By, now: float) -> Reservation:
+def _added(connection: Connection, made: Reservation, by: By, now: float, origins: Sequence[Origin]) -> Reservation:
     made = msgspec.structs.replace(made, id=secrets.token_hex(6), revision=hub.next_revision(connection))
     table.add(connection, _row(made), made.places)
+    table.add_origins(connection, [OriginRow(made.id, *origin) for origin in origins])
     _note(connection, None, made, "imported" if made.imported else "made", by.name, now)
     return made
+
+
+def _ended(connection: Connection, before: Reservation, by: By, now: float) -> Reservation:
+    ending: Literal["ended", "cancelled"] = "ended" if before.start <= now else "cancelled"
+    after = msgspec.structs.replace(before, ended_at=now, ending=ending)
+    return _replaced(connection, before, after, ending, by.name, now)
 
 
 def _replaced(

@@ -1,4 +1,4 @@
-"""The tables of reservations, of their GPUs and of what was changed in them, and what is asked of them."""
+"""The tables of reservations, of their GPUs, their history and their origins, and what is asked of them."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -74,6 +74,18 @@ changes = Table(
     Column("after", Text, nullable=False),
 )
 
+origins = Table(
+    "reservation_origins",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("reservation", ForeignKey("reservations.id"), nullable=False, index=True),
+    # As the file had them; one reservation may be made of several entries.
+    Column("host", Text, nullable=False),
+    Column("index", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("end_at", Double, nullable=False, index=True),
+)
+
 
 class ReservationRow(NamedTuple):
     id: str
@@ -99,6 +111,14 @@ class ChangeRow(NamedTuple):
     action: str
     before: str | None
     after: str
+
+
+class OriginRow(NamedTuple):
+    reservation: str
+    host: str
+    index: str  # type: ignore[assignment]  # as of a place
+    name: str
+    end_at: float
 
 
 # A reservation with the nodes and indexes of its GPUs.
@@ -185,6 +205,21 @@ def history(connection: Connection, identity: str) -> list[ChangeRow]:
     """The oldest first."""
     query = select(*(changes.c[name] for name in ChangeRow._fields)).where(changes.c.reservation == identity)
     return [ChangeRow._make(row) for row in connection.execute(query.order_by(changes.c.id))]
+
+
+def add_origins(connection: Connection, rows: Sequence[OriginRow]) -> None:
+    if rows:
+        connection.execute(insert(origins), [row._asdict() for row in rows])
+
+
+def imported(connection: Connection, end_after: float) -> list[tuple[OriginRow, Kept]]:
+    """Entries of files that ended after a moment there, and what was made of them, however it is now."""
+    later = origins.c.end_at > end_after
+    of_them = select(origins.c.reservation).where(later)
+    made = {kept[0].id: kept for kept in _kept(connection, _rows().where(reservations.c.id.in_(of_them)))}
+    query = select(*(origins.c[name] for name in OriginRow._fields)).where(later).order_by(origins.c.id)
+    rows = [OriginRow._make(row) for row in connection.execute(query)]
+    return [(row, made[row.reservation]) for row in rows]
 
 
 def _within(start: float, end: float) -> tuple[ColumnElement[bool], ...]:

@@ -11,6 +11,7 @@ NOW = datetime(2026, 11, 18, 10, 30, tzinfo=ZoneInfo("Europe/Berlin"))
 SEEDS = [
     b'{"gpu1": [ // all\n{"name": "ann", "date": "2026-12-01 18:00", "comment": "http://x"}, {}, null], "gpu2": []}',
     b'{"gpu2": {"23": {"name": "P\xe8re", "date": "2018-07-01", "comment": "\\ud800"}, "0": {"name": 1}},}',
+    b'{"gpu1": {"%s": {"name": "ann", "date": "2026-12-01 18:00"}}}' % (b"9" * 5000),
     b'{"gpu1": {"0": {"name": "a", "name": "b"}, "0.2": "x"}} /* end */',
 ]
 WORDS = ["//", "/*", "*/", '\\"name\\"', '\\"date\\"', "null", "\\\\u0000"]

@@ -1379,6 +1379,7 @@ export interface components {
             next: string | null;
             enabled: boolean;
             limits: components["schemas"]["Limits"] | null;
+            hold_longest_minutes: number | null;
             zone: string;
         };
         /**
@@ -1539,6 +1540,7 @@ export interface components {
             zone: string;
             text: string;
             in_seconds: number;
+            length_seconds: number | null;
         };
         /**
          * OwnFeeds
@@ -1546,6 +1548,7 @@ export interface components {
          */
         OwnFeeds: {
             items: components["schemas"]["FeedView"][];
+            enabled: boolean;
         };
         /**
          * FeedView
