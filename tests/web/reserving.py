@@ -1,9 +1,11 @@
 """A hub on which people reserve: its accounts, its nodes, and what they do on the timeline."""
 
+import json
 import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 from playwright.sync_api import Locator, Page, expect
 
 from tests.api.fleets import card, snapshot
@@ -31,24 +33,30 @@ class ReservingSite(AccountsSite):
 
 
 def come_in(seen: Seen, name: str, path: str = "#/reservations") -> Page:
-    """Signed in by the API: how people do it is shown elsewhere."""
-    seen.go()
-    asked(seen.page, "POST", "session", {"name": name, "password": PASSWORD}, status=200)
-    # Another person than the page knows of: it begins anew.
-    seen.page.goto("about:blank")
+    """Signed in by the API, before the page is there: how people do it is shown elsewhere."""
+    headers = {"X-Gpulse": "1", "Origin": seen.url.rstrip("/")}
+    answer = httpx.post(f"{seen.url}api/v1/session", json={"name": name, "password": PASSWORD}, headers=headers)
+    assert answer.status_code == 200, answer.text
+    for cookie in answer.cookies.jar:
+        seen.page.context.add_cookies([{"name": cookie.name, "value": cookie.value or "", "url": seen.url}])
+    seen.page.add_init_script(_KEEP % (json.dumps(f"gpulse.key {seen.url}"), json.dumps(answer.json()["page_key"])))
     return seen.go(path)
 
 
+# Once: who signs out has signed out.
+_KEEP = """(([name, key]) => {
+    if (location.protocol === "about:" || sessionStorage.getItem(name) !== null) return;
+    sessionStorage.setItem(name, "kept");
+    localStorage.setItem(name, JSON.stringify(key));
+})([%s, %s])"""
 # In the page itself: the hub takes changes from nowhere else without a key.
 _ASK = """async ([method, path, body]) => {
     const kept = `gpulse.key ${location.href.split("#")[0]}`;
-    const key = path === "session" ? "1" : (JSON.parse(localStorage.getItem(kept)) ?? "1");
+    const key = JSON.parse(localStorage.getItem(kept)) ?? "1";
     const headers = { "X-Gpulse": key, ...(body === null ? {} : { "Content-Type": "application/json" }) };
     const text = body === null ? undefined : JSON.stringify(body);
     const answer = await fetch(`api/v1/${path}`, { method, headers, body: text });
-    const told = await answer.json();
-    if (path === "session" && answer.ok) localStorage.setItem(kept, JSON.stringify(told.page_key));
-    return [answer.status, told];
+    return [answer.status, await answer.json()];
 }"""
 
 

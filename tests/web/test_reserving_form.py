@@ -75,6 +75,7 @@ def test_two_taps_from_a_gpu_on_a_phone(browser: Browser, bob: Page, reserving_s
         assert [one["person"] for one in reserving.all_of(page) if one["state"] == "now"] == ["ann"]
         reserving.clear(page)
         # Who only looks has what there is first, and the form one tap away.
+        seen.go("#/people")
         page = seen.go("#/reservations")
         expect(agenda.get_by_role("listitem").first).to_be_in_viewport()
         page.get_by_role("button", name="Reserve…").tap()

@@ -102,9 +102,21 @@ def test_a_hub_without_reservations(ann: Seen):
         told = {"reservations": [], "findings": [], "revision": 0, "now": 0, "next": None, "enabled": False}
         route.fulfill(content_type="application/json", body=json.dumps({**told, "limits": None, "zone": ""}))
 
+    calendars = {"items": [], "enabled": False}
     ann.page.route("**/api/v1/reservations?*", off)
+    ann.page.route("**/api/v1/me/feeds", lambda route: route.fulfill(json=calendars))
     page = ann.go("#/people")
     page = ann.go("#/reservations")
     expect(page.get_by_role("heading", name="This hub takes no reservations")).to_be_visible()
     expect(form(page)).to_have_count(0)
     expect(page.get_by_role("grid")).to_have_count(0)
+    ann.go("#/account")
+    expect(page.get_by_role("heading", name="Yours")).to_be_visible()
+    expect(page.get_by_role("heading", name="Calendars")).to_have_count(0)
+    # What was made before can still be taken back, and nothing else made.
+    calendars["items"] = [{"id": "0" * 12, "scope": "mine", "made_at": 1.8e9}]
+    ann.go("#/people")
+    ann.go("#/account")
+    panel = page.get_by_role("region", name="Calendars")
+    expect(panel).to_contain_text("This hub takes no reservations")
+    expect(panel.get_by_role("button")).to_have_text(["Revoke"])

@@ -218,7 +218,7 @@ function figure(term: string, key: string, sign: string, value: string): Test {
 
 function size(text: string): number | null {
   const match = /^([0-9]{1,9}(?:\.[0-9]{1,6})?) ?([a-z]*)$/.exec(text.trim());
-  return match === null || !(match[2] in SIZES) ? null : Math.round(Number(match[1]) * SIZES[match[2]]);
+  return match === null || !Object.hasOwn(SIZES, match[2]) ? null : Math.round(Number(match[1]) * SIZES[match[2]]);
 }
 
 function number(text: string, unit: string): number | null {

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
-import { type FindingView, findingWords, isMine, placesText, writePlaces } from "./reservations";
+import { type BookedView, type FindingView, bookedSoon, findingWords, isMine, placesText, writePlaces } from "./reservations";
 
 const places = [
   ...["0", "1", "2", "5"].map((index) => ({ node: "gpu10", index })),
@@ -38,4 +38,13 @@ test("a finding names both", () => {
 test("whose it is", () => {
   expect(isMine({ person: "Ann" }, "ann")).toBe(true);
   expect(isMine({ person: "ann" }, "")).toBe(false);
+});
+
+test("a badge is about what is so now, or within a day", () => {
+  const booked = (start: number) => ({ start }) as BookedView;
+  const [now, soon, later] = [booked(50), booked(1000), booked(100_000)];
+  expect(bookedSoon(now, soon, 100)).toBe(now);
+  expect(bookedSoon(null, soon, 100)).toBe(soon);
+  expect(bookedSoon(null, later, 100)).toBeNull();
+  expect(bookedSoon(undefined, undefined, 100)).toBeNull();
 });

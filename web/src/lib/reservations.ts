@@ -1,7 +1,7 @@
 /** Reservations as the page speaks of them. */
 import type { components } from "./api/types";
 import { natural, ranges } from "./format";
-import { between, shortMoment } from "./moments";
+import { DAY, between, shortMoment } from "./moments";
 
 export type ReservationView = components["schemas"]["ReservationView"];
 export type ReservationDetail = components["schemas"]["ReservationDetail"];
@@ -93,6 +93,11 @@ export function bookedWords(booked: BookedView, now: number, mine: boolean): str
   const who = mine ? "you" : booked.name;
   if (booked.start <= now) return `${booked.hold ? "held" : "reserved"} by ${who} until ${shortMoment(booked.end, now)}`;
   return `reserved from ${shortMoment(booked.start, now)} by ${who}`;
+}
+
+/** What a GPU's small badge is about; what is further away is for the timeline. */
+export function bookedSoon(now: BookedView | null | undefined, next: BookedView | null | undefined, at: number): BookedView | null {
+  return now ?? (next != null && next.start - at < DAY ? next : null);
 }
 
 /** Its comment and its times, for a tooltip. */

@@ -100,14 +100,15 @@ class Route {
     return "kiosk" in this.#place.query || (typeof location !== "undefined" && /[?&]kiosk\b/.test(location.search));
   }
 
-  /** Changes some of the query and stays on the page; null, undefined and "" take a part away. */
-  setQuery(change: QueryChange, options: { push?: boolean } = {}): void {
+  /** Changes some of the query and stays on the page; null, undefined and "" take a part away. `state`: of a new entry of the
+   *  history what is to be known there, also after a reload. */
+  setQuery(change: QueryChange, options: { push?: boolean; state?: unknown } = {}): void {
     const query: QueryChange = { ...this.#place.query };
     for (const [name, value] of Object.entries(change)) query[name] = value === "" ? null : value;
     const { page, parameters } = this.#place;
     const hash = href(page, parameters.node ?? parameters.gpu ?? parameters.person ?? parameters.part, query);
-    if (options.push) history.pushState(null, "", hash);
-    else history.replaceState(null, "", hash);
+    if (options.push) history.pushState(options.state ?? null, "", hash);
+    else history.replaceState(history.state, "", hash);
     this.#place = read(hash);
   }
 
@@ -139,4 +140,4 @@ class Route {
 }
 
 export const route = new Route();
-export const setQuery = (change: QueryChange, options?: { push?: boolean }) => route.setQuery(change, options);
+export const setQuery = (change: QueryChange, options?: Parameters<Route["setQuery"]>[1]) => route.setQuery(change, options);

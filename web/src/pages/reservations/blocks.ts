@@ -11,7 +11,13 @@ export interface Block {
   last: number;
   /** In the head of a collapsed node: a thin line. */
   thin: boolean;
+  /** Lines of one time lie below each other: which this is, and how many there are in its row. */
+  lane: number;
+  lanes: number;
 }
+
+/** More do not fit into a row. */
+const MOST_LANES = 4;
 
 type Spot = ReservationView["gpus"][number];
 
@@ -27,10 +33,12 @@ export class Blocks {
       if (reservation.last <= reservation.start) continue;
       const found = new Set(reservation.gpus.flatMap(rowsOf));
       found.delete(-1);
-      for (const [first, last] of runs([...found].sort((a, b) => a - b))) {
-        this.#add({ key: `${reservation.id} ${first}`, reservation, first, last, thin: isNode(rows[first]) });
-      }
+      const sorted = [...found].sort((a, b) => a - b);
+      const heads = sorted.filter((row) => isNode(rows[row]));
+      for (const row of heads) this.#add({ ...one(reservation, row, row), thin: true });
+      for (const [first, last] of runs(sorted.filter((row) => !isNode(rows[row])))) this.#add(one(reservation, first, last));
     }
+    for (const row of this.#byRow.values()) if (row[0].thin) lay(row);
   }
 
   #add(block: Block): void {
@@ -59,10 +67,33 @@ export class Blocks {
   }
 }
 
+function one(reservation: ReservationView, first: number, last: number): Block {
+  return { key: `${reservation.id} ${first}`, reservation, first, last, thin: false, lane: 0, lanes: 1 };
+}
+
+/** Each into the first lane that is free at its time; where there are too many, over the last. */
+function lay(thin: Block[]): void {
+  const ends: number[] = [];
+  for (const block of [...thin].sort((a, b) => a.reservation.start - b.reservation.start)) {
+    const free = ends.findIndex((end) => end <= block.reservation.start);
+    block.lane = Math.min(free < 0 ? ends.length : free, MOST_LANES - 1);
+    ends[block.lane] = Math.max(ends[block.lane] ?? 0, block.reservation.last);
+  }
+  for (const block of thin) block.lanes = ends.length;
+}
+
 function put<K>(map: Map<K, Block[]>, key: K, block: Block): void {
   const there = map.get(key);
   if (there === undefined) map.set(key, [block]);
   else there.push(block);
+}
+
+/** In pixels from the top of its first row. A line is at most 8 high, in the middle, with a pixel to the next. */
+export function placeOfBlock({ first, last, thin, lane, lanes }: Block, rowHeight: number): { top: number; height: number } {
+  const room = rowHeight - 5;
+  if (!thin) return { top: 2, height: (last - first) * rowHeight + room };
+  const height = Math.min(8, Math.floor((room + 1) / lanes) - 1);
+  return { top: 2 + Math.floor((room - lanes * (height + 1) + 1) / 2) + lane * (height + 1), height };
 }
 
 /** Numbers that follow each other, as first and last. */

@@ -9,17 +9,23 @@ const path = (id: string) => `/api/v1/reservations/${encodeURIComponent(id)}`;
 
 export interface Changes {
   start?: number;
-  end?: number;
+  /** As text a length, from now or from a start that is still to come: "7200s". */
+  end?: number | string;
   gpus?: Place[];
   comment?: string;
 }
 
 export class Changing {
   readonly task = new Task();
+  /** The revision that was seen by who began to write; null: nothing is written. What others save meanwhile is not in it. */
+  basis: number | null = null;
 
   /** As it is then; null: it was refused. `revision`: what it was made from; if somebody was quicker, the hub says so. */
-  async change(id: string, changes: Changes, revision?: number): Promise<ReservationView | null> {
-    return this.#send("PATCH", path(id), { ...changes, zone: zone(), revision });
+  async change(id: string, changes: Changes, revision: number): Promise<ReservationView | null> {
+    const changed = await this.#send("PATCH", path(id), { ...changes, zone: zone(), revision });
+    // One's own change comes between nothing.
+    if (changed !== null && this.basis === revision) this.basis = changed.revision;
+    return changed;
   }
 
   /** Now, where it has begun; else it is as if it had never been made. */

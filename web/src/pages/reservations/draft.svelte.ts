@@ -56,7 +56,8 @@ export class Draft {
   /** What would be reserved, by the hub's own trial; null: not tried yet, or refused. */
   trial = $state.raw<ReservationView | null>(null);
   objection = $state.raw<ApiError | null>(null);
-  /** What was reserved last; null once another is written. Until then nothing is tried: it would hide that. */
+  /** What was reserved last; null once another is written or asked for. Until then nothing is tried, as it would hide that, and
+   *  nothing saved: who clicks twice reserves once. */
   made = $state.raw<ReservationView | null>(null);
   /** Was it to be saved before its times were shown? They are now, and saved when that is wanted once more. */
   again = $state(false);
@@ -111,7 +112,7 @@ export class Draft {
       if (this.ready) this.#missing = false;
     });
     $effect(() => {
-      const wanted = may() && this.made === null && this.ready ? JSON.stringify(this.#body()) : "";
+      const wanted = may() && this.made === null && this.ready ? this.#wanted() : "";
       if (wanted === this.#tried) return;
       // What is being saved is not tried: it would be in its own way.
       const timer = window.setTimeout(() => this.task.busy || void this.#try(wanted), wanted === "" ? 0 : TYPING_MS);
@@ -132,7 +133,7 @@ export class Draft {
       return;
     }
     try {
-      const trial = await send<ReservationView>("POST", PATH, { ...JSON.parse(wanted), dry_run: true });
+      const trial = await send<ReservationView>("POST", PATH, { ...JSON.parse(wanted)[0], dry_run: true });
       if (round === this.#round) [this.trial, this.objection] = [trial, null];
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
@@ -142,7 +143,8 @@ export class Draft {
 
   /** Makes it. Where it is refused everything stays as it was written. */
   async save(): Promise<void> {
-    [this.made, this.again] = [null, false];
+    if (this.made !== null) return;
+    this.again = false;
     const unseen = this.start.unseen || this.end.unseen;
     await this.task.run(async () => {
       await this.start.settle();
@@ -156,7 +158,7 @@ export class Draft {
         this.made = await send<ReservationView>("POST", PATH, body);
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
-        this.#tried = JSON.stringify(body);
+        this.#tried = this.#wanted();
         [this.trial, this.objection] = [null, error];
         throw error;
       }
@@ -175,15 +177,20 @@ export class Draft {
     [this.trial, this.objection] = [null, null];
   }
 
+  /** What is asked for, and what its end is understood as: from now on that is another each minute. */
+  #wanted(): string {
+    return JSON.stringify([this.#body(), this.end.at]);
+  }
+
   #body(): Record<string, unknown> {
     const { memory, model, sameNode: same_node } = this;
     const n = this.count ?? 0;
     const wish = { n, same_node: same_node && n > 1, ...(memory === "" ? {} : { memory }), ...(model === "" ? {} : { model }) };
     return {
       ...(this.way === "any" ? { wish } : { gpus: this.places }),
-      ...(this.start.at === null ? {} : { start: this.start.at }),
-      // What was shown is what is saved: not the words, which mean something else a minute later.
-      end: this.end.at,
+      ...(this.start.at === null || this.start.isNow ? {} : { start: this.start.at }),
+      // What was shown is what is saved: not the words, which mean something else a minute later. A length stays as long.
+      ...(this.end.lengthText === null ? { end: this.end.at } : { for: this.end.lengthText }),
       comment: this.comment.trim(),
       ...(this.person.trim() === "" ? {} : { person: this.person.trim() }),
       zone: zone(),

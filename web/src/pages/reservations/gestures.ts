@@ -14,6 +14,8 @@ export interface Hands {
   /** Something is marked, and goes on being marked. */
   pick: (anchor: Spot, pointer: Spot) => void;
   picked: () => void;
+  /** While a hand marks: where it has come from `begin` to an edge, rows come in. Whether they did. */
+  scroll: (y: number, begin: number) => boolean;
   pull: (anchor: Spot, time: number) => void;
   pulled: () => void;
   open: (id: string) => void;
@@ -49,11 +51,21 @@ export function gestures(root: HTMLElement, hands: Hands): { update: (hands: Han
   let begin = { x: 0, y: 0 };
   let last = 0;
   let rest: number | undefined;
+  /** Where the hand is that marks: at an edge rows come in though it does not move. */
+  let hand: PointerEvent | null = null;
+  let frame = 0;
   /** Whether the touch that ends now has done something already. */
   let answered = false;
 
+  const goOn = () => {
+    if (anchor === null || hand === null) return;
+    if (now.scroll(hand.clientY, begin.y)) now.pick(anchor, now.spot(hand));
+    frame = requestAnimationFrame(goOn);
+  };
   const end = () => {
     clearTimeout(rest);
+    cancelAnimationFrame(frame);
+    hand = null;
     anchor = null;
     doing = "waiting";
   };
@@ -95,8 +107,11 @@ export function gestures(root: HTMLElement, hands: Hands): { update: (hands: Han
         doing = !mouse ? "moving" : anchor.edge !== null ? "pulling" : anchor.block === null ? "picking" : "moving";
         root.setPointerCapture(event.pointerId);
       }
-      if (doing === "picking" && anchor.block === null) now.pick(anchor, now.spot(event));
-      else if (doing === "pulling") now.pull(anchor, now.spot(event).time);
+      if (doing === "picking" && anchor.block === null) {
+        if (hand === null) frame = requestAnimationFrame(goOn);
+        hand = event;
+        now.pick(anchor, now.spot(event));
+      } else if (doing === "pulling") now.pull(anchor, now.spot(event).time);
       else if (doing === "moving") now.move(event.clientX - last);
       last = event.clientX;
     },
@@ -154,7 +169,7 @@ export function gestures(root: HTMLElement, hands: Hands): { update: (hands: Han
   return {
     update: (hands) => (now = hands),
     destroy: () => {
-      clearTimeout(rest);
+      end();
       stop.abort();
     },
   };

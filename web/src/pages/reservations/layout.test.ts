@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { ReservationView } from "../../lib/reservations";
 import { testFleet } from "../fleet/fleet_for_tests";
-import { Blocks, runs } from "./blocks";
-import { nodeRow, rowBySlot, rowsOf, sameRows, slotsIn } from "./rows";
+import { Blocks, placeOfBlock, runs } from "./blocks";
+import { besideGpu, nodeRow, rowBySlot, rowsOf, sameRows, slotsIn } from "./rows";
 import { instancesOf } from "./spots";
 
 const free = { state: "free" } as const;
@@ -36,6 +36,14 @@ test("a row for each GPU, the node's where it is collapsed, none where it is fil
   expect([...rowBySlot(rowsOf(nodes, Uint8Array.from([0, 1, 0, 0, 0]), none), nodes, 5)]).toEqual([-1, 1, -1, -1, -1]);
 });
 
+test("beside a GPU stands who is on it, and of one that is down that it is", () => {
+  expect(besideGpu({ counted: true, state: "busy", person: "ann" })).toBe("ann");
+  expect(besideGpu({ counted: true, state: "stale", person: "ann" })).toBe("ann");
+  expect(besideGpu({ counted: true, state: "free", person: null })).toBe("Free");
+  expect(besideGpu({ counted: true, state: "down", person: "ann" })).toBe("Down");
+  expect(besideGpu({ counted: false, state: "free", person: null })).toBe("split (MIG)");
+});
+
 test("neighbours are one block", () => {
   expect(runs([1, 2, 3, 5, 7, 8])).toEqual([[1, 3], [5, 5], [7, 8]]);
   const blocks = blocksOf([reservation("x", [0, 1, 4], 10, 20)]);
@@ -59,6 +67,26 @@ test("what was cancelled, and what has no row, is not drawn", () => {
 test("in the head of a collapsed node it is a line", () => {
   const blocks = blocksOf([reservation("x", [0, 2], 10, 20)], (name) => name === "a");
   expect(blocks.of("x")).toMatchObject([{ first: 0, last: 0, thin: true }]);
+});
+
+test("collapsed nodes beside each other have a line each", () => {
+  const blocks = blocksOf([reservation("x", [0, 3], 10, 20)], () => true);
+  expect(blocks.of("x")).toMatchObject([{ first: 0, last: 0, thin: true }, { first: 1, last: 1, thin: true }]);
+});
+
+test("lines of one time lie below each other, and no two in one place unless there are too many", () => {
+  const times: [number, number][] = [[10, 30], [20, 40], [30, 50], [25, 35]];
+  const blocks = blocksOf(times.map(([start, last], at) => reservation(`r${at}`, [at % 3], start, last)), () => true);
+  const lanes = times.map((_, at) => blocks.of(`r${at}`)[0]);
+  expect(lanes.map(({ lane, lanes: of }) => [lane, of])).toEqual([[0, 3], [1, 3], [0, 3], [2, 3]]);
+  const places = lanes.map((one) => placeOfBlock(one, 26));
+  expect(places).toEqual([{ top: 2, height: 6 }, { top: 9, height: 6 }, { top: 2, height: 6 }, { top: 16, height: 6 }]);
+  const many = blocksOf(Array.from({ length: 9 }, (_, at) => reservation(`r${at}`, [0], at, 100)), () => true);
+  const lowest = placeOfBlock(many.of("r8")[0], 26);
+  expect(lowest.height).toBeGreaterThanOrEqual(4);
+  expect(lowest.top + lowest.height).toBeLessThanOrEqual(24);
+  expect(placeOfBlock(blocksOf([reservation("x", [0], 1, 2)], () => true).of("x")[0], 26)).toEqual({ top: 8, height: 8 });
+  expect(placeOfBlock(blocksOf([reservation("x", [0, 1], 1, 2)]).of("x")[0], 26)).toEqual({ top: 2, height: 47 });
 });
 
 test("what is meant by the rows that are marked", () => {

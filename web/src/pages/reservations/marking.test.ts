@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { DAY, HOUR } from "../../lib/moments";
 import { cellAfter, cellWords, moveBy } from "./cells";
-import { pickedCells, pickedDrag, pickedWords, pulled, pulledWords } from "./picked";
+import { pickedCells, pickedDrag, pickedWords, pulled, pulledWords, scrolledBy } from "./picked";
 
 // Before the first Date.
 process.env.TZ = "Europe/Berlin";
@@ -22,6 +22,18 @@ test("nothing begins in the past", () => {
   expect(drag(NOW - 5 * HOUR, NOW + HOUR)).toEqual({ first: 1, last: 1, from: NOW, to: NOW + HOUR });
   expect(drag(NOW - 5 * HOUR, NOW - 2 * HOUR)).toBeNull();
   expect(drag(NOW + HOUR, NOW + HOUR)).toMatchObject({ from: NOW + HOUR, to: NOW + 2 * HOUR });
+});
+
+test("rows go on while a hand rests at an edge, and not where it only began there", () => {
+  const by = (y: number, begin: number) => scrolledBy(y, begin, 100, 500);
+  expect(by(300, 200)).toBe(0);
+  expect(by(490, 300)).toBeGreaterThan(0);
+  expect(by(700, 300)).toBeGreaterThan(by(490, 300));
+  expect(by(110, 300)).toBeLessThan(0);
+  expect(by(-400, 300)).toBe(-by(900, 300));
+  // Along the last row that is seen.
+  expect(by(490, 488)).toBe(0);
+  expect(by(110, 490)).toBeLessThan(0);
 });
 
 test("an edge that is pulled leaves something over", () => {

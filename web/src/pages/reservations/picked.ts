@@ -35,6 +35,20 @@ export function pickedDrag(anchor: Corner, pointer: Corner, seconds: number, now
   return { first: Math.min(anchor.row, pointer.row), last: Math.max(anchor.row, pointer.row), from: begin, to: end };
 }
 
+/** A hand is at an edge so many pixels before it; it has come there by as many as a tremble has not; rows come by so many at most. */
+const EDGE_PX = 20;
+const WAY_PX = 8;
+const FASTEST_PX = 14;
+
+/** By how many pixels rows go on, down or up (negative), for a hand at `y` that began to mark at `begin`: the further out the faster. */
+export function scrolledBy(y: number, begin: number, top: number, bottom: number): number {
+  const [below, above] = [y - (bottom - EDGE_PX), top + EDGE_PX - y];
+  const speed = (pixels: number) => Math.min(FASTEST_PX, 1 + Math.floor(pixels / 4));
+  if (below > 0 && y - begin > WAY_PX) return speed(below);
+  if (above > 0 && begin - y > WAY_PX) return -speed(above);
+  return 0;
+}
+
 /** An edge that is pulled, in the row it was taken in. */
 export interface Pulling {
   id: string;

@@ -1,5 +1,6 @@
 /** The rows of the timeline: below each node its GPUs. All rows are equally high, so that a place is a division. */
-import type { FleetNode } from "../../lib/fleet.svelte";
+import type { FleetGpu, FleetNode } from "../../lib/fleet.svelte";
+import { STATE_LABELS } from "../../lib/state";
 
 /** By row the slot of a GPU, or for the head of a node -1 minus its number. */
 export type Rows = Int32Array;
@@ -50,6 +51,12 @@ export function slotsIn(marked: Rows, rows: Rows, nodes: readonly NodeShape[], m
     const { first, count } = nodes[nodeOf(row)];
     return Array.from({ length: count }, (_, at) => first + at).filter((slot) => mask === null || mask[slot] === 1);
   });
+}
+
+/** What stands beside a GPU: who is on it, else its state. Nobody is on what is down, whoever was last. */
+export function besideGpu({ counted, state, person }: Pick<FleetGpu, "counted" | "state" | "person">): string {
+  if (!counted) return "split (MIG)";
+  return (state === "down" ? null : person) ?? STATE_LABELS[state];
 }
 
 export function sameRows(one: Rows, other: Rows): boolean {

@@ -122,3 +122,15 @@ test("the window is in the address, and comes back from it", () => {
     expect(readSpan(query, NOON)).toEqual(today);
   }
 });
+
+test("no address asks for what no hub answers", () => {
+  const today = spanOf("week", NOON);
+  // What every object has is no view.
+  for (const view of ["toString", "__proto__", "constructor"]) expect(readSpan({ view }, NOON)).toEqual(today);
+  for (const from of ["0000-01-01", "0099-12-31", "1969-12-31T23:00", "9999-12-31"]) {
+    const span = readSpan({ from }, NOON);
+    expect(span.from).toBeGreaterThan(at("2000-01-01T00:00:00") - DAY);
+    expect(span.to).toBeLessThan(at("3001-01-01T00:00:00"));
+    expect(viewOf(span)).toBe("week");
+  }
+});

@@ -10,6 +10,9 @@ export interface Span {
 export const VIEWS = { day: 1, week: 7, month: 31 } as const;
 export type ViewName = keyof typeof VIEWS;
 
+const FIRST_YEAR = 2000;
+const LAST_YEAR = 2999;
+
 export const SHORTEST = 3 * HOUR;
 export const LONGEST = 93 * DAY;
 
@@ -196,14 +199,19 @@ function monthText(time: number): string {
   return `${MONTHS[at.getMonth()]} ${at.getFullYear()}`;
 }
 
+/** No hub is asked for what was before there were any, nor for what no calendar has. */
+function within(year: number): number {
+  return Math.min(LAST_YEAR, Math.max(FIRST_YEAR, year));
+}
+
 /** The window as it is in the address; without one the week that begins today. */
 export function readSpan(query: Record<string, string>, now: number): Span {
   const match = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d))?$/.exec(query.from ?? "");
   const [year, month, day, hour, minute] = (match ?? []).slice(1).map((part) => Number(part ?? 0));
-  const from = match === null ? midnight(now) : new Date(year, month - 1, day, hour, minute).getTime() / 1000;
+  const from = match === null ? midnight(now) : new Date(within(year), month - 1, day, hour, minute).getTime() / 1000;
   const hours = Number(query.hours ?? Number.NaN);
   if (Number.isFinite(hours) && Number.isFinite(from)) return { from, to: from + Math.min(LONGEST, Math.max(SHORTEST, hours * HOUR)) };
-  const view = query.view !== undefined && query.view in VIEWS ? (query.view as ViewName) : "week";
+  const view = query.view !== undefined && Object.hasOwn(VIEWS, query.view) ? (query.view as ViewName) : "week";
   return match !== null && Number.isFinite(from) ? spanOf(view, from) : spanNow(view, now);
 }
 

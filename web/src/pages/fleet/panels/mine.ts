@@ -61,6 +61,17 @@ export function waiting(reservations: readonly ReservationView[], gpus: readonly
     .sort((a, b) => a.until - b.until);
 }
 
+/** Lines for what waits, beside GPUs that are used. */
+const MOST_WAITING = 2;
+
+/** How many nodes and how many that wait are told one by one; for the others of a kind it has one line. */
+export function shares(nodes: number, waits: number, most: number): { nodes: number; waits: number } {
+  const fit = (count: number, lines: number) => (count <= lines ? count : Math.max(0, lines - 1));
+  const half = Math.min(MOST_WAITING, Math.floor(most / 2));
+  const forWaits = Math.min(waits, Math.max(half, most - nodes));
+  return { nodes: fit(nodes, most - forWaits), waits: fit(waits, forWaits) };
+}
+
 /** Whether somebody is on it, by login or shown name. */
 export function isOn(gpu: GpuView, person: string): boolean {
   const name = person.toLowerCase();

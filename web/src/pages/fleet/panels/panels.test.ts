@@ -4,8 +4,9 @@ import { modelNumbers } from "../../../lib/fleet.svelte";
 import type { FindingView, ReservationView } from "../../../lib/reservations";
 import { testFleet } from "../fleet_for_tests";
 import { NONE, idleOf, lines } from "./attention";
+import { nextOnes } from "./booked";
 import { freeModels, visibleDevices } from "./free";
-import { byNode, isOn, mean, meanLine, waiting } from "./mine";
+import { byNode, isOn, mean, meanLine, shares, waiting } from "./mine";
 
 const gpu = (more: Partial<GpuView>) => ({ node: "gpu01", id: "GPU-1", index: 0, state: "busy", ...more }) as GpuView;
 const node = (more: Partial<NodeView>) => ({ name: "gpu01", display_name: "gpu01", reason: "", gpus: [], ...more }) as NodeView;
@@ -119,4 +120,33 @@ test("what concerns who looks is told first and one by one, the rest by its kind
   const blocked = finding({ kind: "blocked" });
   expect(lines({ ...told, findings: [blocked] }, 5)[0].words).toBe("bob blocks ann's booking");
   expect(titles("eve", 2)).toEqual([["gpu01:1–2", ""], ["gpu02:0", ""]]);
+});
+
+test("booked next is in the order of time, and one's own are in it", () => {
+  const coming = (id: string, start: number, mine = false) => ({ id, start, mine, state: "coming" }) as ReservationView;
+  const all = [coming("far", 900, true), coming("soon", 200), coming("b", 300), coming("c", 400), coming("mine", 600, true), coming("begun", 50)];
+  const told = (most: number) => {
+    const { shown, more } = nextOnes(all, 100, most);
+    return [shown.map((one) => one.id), more];
+  };
+  expect(told(5)).toEqual([["soon", "b", "c", "mine", "far"], 0]);
+  expect(told(4)).toEqual([["soon", "mine", "far"], 2]);
+  expect(told(2)).toEqual([["mine"], 4]);
+  expect(nextOnes([], 100, 5)).toEqual({ shown: [], more: 0 });
+});
+
+test("yours has no more lines than there is room for, and none about nothing", () => {
+  expect(shares(0, 2, 2)).toEqual({ nodes: 0, waits: 2 });
+  expect(shares(0, 3, 2)).toEqual({ nodes: 0, waits: 1 });
+  expect(shares(1, 4, 5)).toEqual({ nodes: 1, waits: 4 });
+  expect(shares(9, 9, 5)).toEqual({ nodes: 2, waits: 1 });
+  expect(shares(9, 9, 2)).toEqual({ nodes: 0, waits: 0 });
+  for (const most of [2, 5])
+    for (let nodes = 0; nodes < 8; nodes++)
+      for (let waits = 0; waits < 8; waits++) {
+        const told = shares(nodes, waits, most);
+        const used = told.nodes + told.waits + (told.nodes < nodes ? 1 : 0) + (told.waits < waits ? 1 : 0);
+        expect(used, `${nodes} ${waits} ${most}`).toBeLessThanOrEqual(most);
+        expect(Math.min(told.nodes, told.waits)).toBeGreaterThanOrEqual(0);
+      }
 });
