@@ -180,7 +180,7 @@ def test_an_opened_one_is_asked_for_when_it_changes_and_when_the_hub_is_back(ann
     expect(form(page).locator(".when").first).to_contain_text("The hub does not answer")
     page.locator(f"{LIVE}.mine").click()
     expect(opened).to_contain_text("The hub does not answer")
-    page.unroute_all()
+    page.unroute_all(behavior="wait")
     expect(opened).to_contain_text("Extend by")
     expect(form(page).locator(".when").first).to_contain_text(", 09:00")
     ann.complaints[:] = [words for words in ann.complaints if "ERR_FAILED" not in words]
