@@ -9,6 +9,7 @@ import re
 import select
 import subprocess
 import time
+from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -18,6 +19,9 @@ from gpulse.auth import local_key
 from gpulse.auth.directory import Directory
 from gpulse.cli.commands import app
 from gpulse.errors import SignInRefused
+from gpulse.reservations import writing
+from gpulse.reservations.model import Place, Wanted
+from gpulse.reservations.rules import By
 from gpulse.store import Records
 from tests.cli.hub import GPULSE, env
 
@@ -198,6 +202,27 @@ def test_connected_to_where_somebody_signs_in(gpulse, accounts):
     assert (done.returncode, done.stdout) == (2, "")
     assert "that is bob, who has an account already" in done.stderr
     assert gpulse("user", "connect", "ann", "--proxy").stdout == "ann signs in by the proxy\n"
+
+
+def test_what_who_is_shut_out_has_reserved_still_is_told(gpulse, accounts, data):
+    accounts(made(("ann", "admin"), ("bob", "member"), ("eve", "member")))
+    now = time.time()
+    spans = [(-5, -1), (-1, 5), *((hours, hours + 1) for hours in range(6, 11))]
+    ids = []
+    with Records(data) as records:
+        for first, last in spans:
+            places = (Place("gpu1", "0"), Place("gpu1", "1"))
+            wanted = Wanted(person="bob", places=places, start=now + first * 3600, end=now + last * 3600)
+            # As it was made before it began.
+            asked = records.write(partial(writing.make, wanted=wanted, by=By("ann", admin=True), now=now - 9 * 3600))
+            ids += [one.id for one in asked.result()]
+    done = gpulse("user", "disable", "bob", "eve")
+    assert done.stdout == "disabled bob\ndisabled eve\n"
+    lines = done.stderr.splitlines()
+    assert len(lines) == 6
+    assert lines[0].startswith("gpulse: bob still has gpu1:0-1 from ")
+    assert lines[0].endswith(f"; gpulse cancel {ids[1]} lets go of them")
+    assert lines[-1] == "gpulse: and 1 more: gpulse reservations lists them"
 
 
 def test_all_are_disabled_or_none(gpulse, accounts):

@@ -66,6 +66,24 @@ def test_a_mig_instance_is_a_place_of_its_own(fleet: Fleet):
     assert [one.state for one in fleet.gpus() if one.counted] == ["free", "reserved"]
 
 
+def test_a_card_of_which_an_instance_is_booked_is_not_free_once_it_is_whole_again(fleet: Fleet):
+    fleet.book({("n1", "0.1"): ANN}, {("n1", "1.0"): BOB})
+    assert states(fleet) == ["reserved", "free", "free"]
+    first, second, _ = fleet.gpus()
+    assert first.reservation is not None
+    assert first.reservation.person == "ann"
+    assert second.next_reservation is not None
+    assert second.next_reservation.person == "bob"
+    assert found(fleet, 2) == ["n1:1", "n1:2"]
+    assert found(fleet, 3, "ann") == ["n1:0", "n1:1", "n1:2"]
+    # A card that is split has none of that: its instances have.
+    card = gpu(0, uuid="GPU-0", mig_enabled=True)
+    part = gpu(0, uuid="MIG-1", parent_uuid="GPU-0", mig_index=1, memory_total_bytes=10 * GIB)
+    fleet.line("n1", snapshot(card, part, seq=2))
+    fleet.tick()
+    assert [one.reservation and one.reservation.person for one in fleet.gpus()] == [None, "ann"]
+
+
 def test_a_node_that_comes_later_finds_its_reservations(fleet: Fleet):
     fleet.book({("n2", "0"): ANN}, {})
     fleet.place(Place(name="n2"))

@@ -171,13 +171,16 @@ class Stop(NamedTuple):
 class Release(NamedTuple):
     by: By
     identity: str
+    revision: int
 
     def work(self, table: Reservations, witness: Witness) -> Coroutine[Any, Any, Outcome]:
-        return table.release(self.identity, witness=witness)
+        return table.release(self.identity, revision=self.revision, witness=witness)
 
     def meant(self, paper: Paper) -> Reservation | None:
         before = paper.known[self.identity]
-        if before.ended_at is not None or not before.start <= paper.now < before.end:
+        if before.revision != self.revision or before.ended_at is not None:
+            return None
+        if not before.start <= paper.now < before.end:
             return None
         return msgspec.structs.replace(before, ended_at=paper.now, ending="no_show")
 

@@ -108,6 +108,21 @@ def test_nothing_is_lost_that_is_there_twice():
     assert [(entry.index, entry.person) for entry in read(text)] == [("0", "x"), ("0", "y"), ("0", "z")]
 
 
+def test_of_a_gpu_that_is_there_twice_the_last_counts():
+    """As for whoever else reads such a file."""
+    one = '{"name": "%s", "date": "2026-12-01 18:00"}'
+    x, y, z, w = (one % who for who in "xyzw")
+    text = f'{{"a": {{"7": {x},\n"7": {{}},\n"1": {y},\n"7": {z}}}, "A": {{"7": {w}}}}}'
+    again = "the same GPU stands there again, in line 4, and that counts"
+    assert [(entry.person, entry.trouble) for entry in read(text)] == [
+        ("x", again), ("", ""), ("y", ""), ("z", ""), ("w", "")
+    ]  # fmt: skip
+    # Also where that says that nobody has it.
+    assert [(one.trouble != "", one.empty) for one in read(f'{{"a": {{"0": {x}, "0": null}}}}')] == [
+        (True, False), (False, True)
+    ]  # fmt: skip
+
+
 def test_a_host_without_a_list_is_told():
     (entry,) = read('{"gpu01": "ann"}')
     assert (entry.node, entry.index) == ("gpu01", "")

@@ -216,6 +216,45 @@ def test_who_is_on_a_place(world: World):
     assert uses.look(NOW + 10) == []
 
 
+def test_gpus_that_are_not_there_or_broken(world: World):
+    places = [Place("n0", index) for index in ("0", "1", "1.0", "2", "3")]
+    uses = Uses(world.fleet)
+    uses.want("n0", places)
+
+    def told(*cards: object, seq: int, **people: str) -> list[reality.Use]:
+        on = [process(7, uuid.replace("_", "-"), user=who, start_time=NOW) for uuid, who in people.items()]
+        world.fleet.line("n0", snapshot(*cards, processes=on, seq=seq))
+        world.fleet.tick()
+        uses.look(NOW)
+        return [uses.by_place[place] for place in places]
+
+    whole, eve, gone = reality.Use(True), (reality.Seen("eve", NOW, (7,)),), reality.Use(False)
+    # Two have fallen off the bus, one is broken, and of one an instance is reserved that was there once.
+    cards = (gpu(0, uuid="GPU-0", fault="GPU is lost"), gpu(1, uuid="GPU-1"))
+    assert told(*cards, seq=2) == [
+        reality.Use(True, usable=False), whole, reality.Use(True, usable=False), gone, gone
+    ]  # fmt: skip
+    # Who is on a whole card is on its instances.
+    assert told(*cards, seq=3, GPU_1="eve")[1:3] == [reality.Use(True, eve), reality.Use(True, eve, usable=False)]
+    # The card has other instances now: who is on those is nowhere else.
+    other = gpu(1, uuid="MIG-1", parent_uuid="GPU-1", mig_index=1, memory_total_bytes=10 * GIB)
+    split = gpu(1, uuid="GPU-1", mig_enabled=True)
+    assert told(split, other, seq=4, MIG_1="eve") == [gone, reality.Use(True, eve), gone, gone, gone]
+
+
+def test_nobody_loses_what_has_fallen_off_the_bus(world: World):
+    world.desk.settings = Settings(no_show_minutes=1, release_minutes=1, release_no_shows=True)
+    for index in ("1", "3"):
+        world.make("ann", Place("n0", index), start=NOW, end=NOW + 3600)
+    world.fleet.line("n0", snapshot(*(gpu(index, uuid=f"GPU-0-{index}") for index in range(3)), seq=2))
+    released = []
+    for _ in range(200):
+        world.now += 1
+        world.desk.look()
+        released += asyncio.run(world.desk.release_no_shows())
+    assert [(one.places, one.last) for one in released] == [((Place("n0", "1"),), NOW + 120)]
+
+
 def test_a_card_that_is_used_by_nobody_who_is_known(world: World):
     """Figures come more often than processes: what they tell is seen at once."""
     uses, place = Uses(world.fleet), Place("n0", "1")

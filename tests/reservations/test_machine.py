@@ -3,6 +3,7 @@
 from contextlib import ExitStack, closing
 from itertools import combinations, combinations_with_replacement
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -68,7 +69,18 @@ class Bookings(RuleBasedStateMachine):
             assert outcome.status in (403, 409, 422)
             if outcome.code == "conflict":
                 assert {other.id for other in outcome.conflicts} == self.site.paper.in_the_way(ask.as_new())
-                assert outcome.alternatives
+                self.is_good_advice(ask, outcome.alternatives)
+
+    def is_good_advice(self, ask, offers):
+        """What is offered may be had; nothing is, only where they may not have the same when it is free next."""
+        paper, asked = self.site.paper, ask.as_new()
+        for offer in offers:
+            instead = msgspec.structs.replace(asked, start=offer.start, end=offer.end, places=offer.places)
+            assert paper.may_be_new(instead, ask.by)
+        if not offers:
+            ends = sorted(one.last for one in paper.known.values() if one.last > asked.start)
+            later = (msgspec.structs.replace(asked, start=end, end=end + asked.end - asked.start) for end in ends)
+            assert not paper.may_be_new(next(one for one in later if not paper.in_the_way(one)), ask.by)
 
     @rule(
         which=numbers, process=some_processes, name=names, where=st.none() | some_places, start=st.none() | some_hours,
@@ -91,10 +103,16 @@ class Bookings(RuleBasedStateMachine):
         by = PEOPLE[name if stranger else before.person]
         self.site.ask(process, Change(by, before.id, changes, before.revision - 1 if stale else before.revision))
 
-    @rule(which=numbers, process=some_processes, name=names, how=st.sampled_from([Stop, Release]))
-    def stop(self, which, process, name, how):
+    @rule(which=numbers, process=some_processes, name=names)
+    def stop(self, which, process, name):
         if self.site.known:
-            self.site.ask(process, how(PEOPLE[name], self.one_of(self.site.known, which)))
+            self.site.ask(process, Stop(PEOPLE[name], self.one_of(self.site.known, which)))
+
+    @rule(which=numbers, process=some_processes, stale=seldom)
+    def release(self, which, process, stale):
+        if self.site.known:
+            before = self.one_of(self.site.known.values(), which)
+            self.site.ask(process, Release(By("root"), before.id, before.revision - 1 if stale else before.revision))
 
     @rule(asked=st.lists(racing, min_size=2, max_size=4))
     def at_once(self, asked):
@@ -112,7 +130,7 @@ class Bookings(RuleBasedStateMachine):
         if kind == "stop":
             return Stop(by, before.id)
         if kind == "release":
-            return Release(by, before.id)
+            return Release(by, before.id, before.revision)
         begins = self.clock.now + start * HOUR
         changes = {
             "extend": Changes(end=before.end + length * HOUR),
@@ -193,7 +211,7 @@ RACES = {
     ),
     "end": lambda now, _next, _there: Stop(By("ann"), now.id),
     "cancel": lambda _now, next_, _there: Stop(By("bob"), next_.id),
-    "release": lambda now, _next, _there: Release(By("root"), now.id),
+    "release": lambda now, _next, _there: Release(By("root"), now.id, now.revision),
 }
 
 

@@ -77,6 +77,39 @@ def test_when_a_no_show_is_released():
     assert release_at(0.75, release_no_shows=True) == [None]
 
 
+def test_a_no_show_is_told_for_as_long_before_it_is_released_however_late_that_was():
+    """As after the hub stood still, or where nobody had looked."""
+    mine, nobody = reservation("a:0", 0, 9, "ann"), uses(a0="")
+    settings = Settings(no_show_minutes=30, release_minutes=15, release_no_shows=True)
+    (told,), memory = findings([mine], NOW + 3 * HOUR, nobody, BEGAN, settings)
+    assert (told.since, told.release_at) == (NOW, NOW + 3.25 * HOUR)
+    (told,), memory = findings([mine], NOW + 3.2 * HOUR, nobody, memory, settings)
+    assert told.release_at == NOW + 3.25 * HOUR
+    # They came and went: it is another time.
+    _, memory = findings([mine], NOW + 3.22 * HOUR, uses(a0="ann"), memory, settings)
+    (told,), _ = findings([mine], NOW + 5 * HOUR, nobody, memory, settings)
+    assert told.release_at == NOW + 5.25 * HOUR
+
+
+def test_who_has_just_changed_it_means_to_come():
+    """Extended shortly before its end, or moved to other GPUs."""
+    before, nobody = reservation("a:0", 0, 0.75, "ann", id="r"), uses(a0="")
+    told, memory = findings([before], NOW + 0.7 * HOUR, nobody, BEGAN, SETTINGS)
+    assert [one.kind for one in told] == ["no_show"]
+    after = reservation("a:0", 0, 9, "ann", id="r", changed_at=NOW + 0.74 * HOUR)
+    assert found([after], NOW + 0.75 * HOUR, nobody, memory) == []
+    assert found([after], NOW + 1.23 * HOUR, nobody, memory) == []
+    assert found([after], NOW + 1.24 * HOUR, nobody, memory) == [("no_show", "r", None, None)]
+
+
+def test_who_cannot_work_on_it_is_no_no_show():
+    """A card that is broken; and who computes on it all the same is told of."""
+    mine, half = reservation("a:0 a:1", 0, 5, "ann", id="r"), NOW + 0.5 * HOUR
+    assert found([mine], half, uses(a0="", a1=Use(True, usable=False))) == []
+    bob = Use(True, (Seen("bob", NOW, (7,)),), usable=False)
+    assert found([mine], half, uses(a0="", a1=bob)) == [("squatter", "r", "a:1", "bob")]
+
+
 def test_no_show_only_where_they_could_have_come():
     mine = reservation("a:0 a:1", 0, 5, "ann", id="r")
     half = NOW + 0.5 * HOUR

@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from gpulse.errors import ReservationError
 from gpulse.reservations.alternatives import alternatives
 from gpulse.reservations.model import Place, Wanted, in_order, storable
-from gpulse.reservations.rules import By, Limits, begun, check_change, check_new, check_stop, may_change, overlapping
+from gpulse.reservations.rules import (
+    By,
+    Limits,
+    begun,
+    check_change,
+    check_new,
+    check_stop,
+    may_change,
+    may_stop,
+    overlapping,
+)
 from tests.reservations.wanting import ANN, BOB, DAY, HOUR, NOW, ROOT, place, places, reservation, wanted
 
 LIMITED = By("ann", limits=Limits(ahead_days=10, longest_hours=48, most_gpus=4, most_reservations=3))
@@ -163,6 +173,19 @@ def test_who_may_change_it():
     one = reservation("a:0", 1, 2, "ann", maker="carl")
     assert [may_change(one, By(name)) for name in ("ann", "carl", "bob")] == [True, True, False]
     assert may_change(one, ROOT)
+
+
+def test_who_may_not_reserve_any_more_lets_go_of_what_is_theirs():
+    """And not of what they made for others when they were an admin."""
+    one = reservation("a:0", 0, 1, "ann", maker="carl")
+    ann, carl = By("ann", member=False), By("carl", member=False)
+    assert [may_change(one, ann), may_stop(one, ann), may_change(one, carl), may_stop(one, carl)] == [
+        False, True, False, False
+    ]  # fmt: skip
+    check_stop(one, ann, NOW)
+    after = msgspec.structs.replace(one, end=one.end + HOUR)
+    assert refused("not_yours", check_stop, one, carl, NOW).status == 403
+    assert refused("not_yours", check_change, one, after, [], ann, NOW).status == 403
     assert refused("not_yours", check_stop, one, BOB, NOW).status == 403
     refused("not_yours", check_change, one, changed(one, comment="mine"), [], BOB, NOW)
     refused("not_yours", check_change, one, changed(one, person="bob"), [], ANN, NOW)

@@ -139,12 +139,23 @@ def test_released(table, doing, clock):
     made = doing(table.make(wanted("a:0", 0, 5), ANN))
     coming = doing(table.make(wanted("a:0", 6, 7), ANN))
     clock.now += HOUR
-    released = doing(table.release(made.id))
+    released = doing(table.release(made.id, revision=made.revision))
     assert (released.ending, released.last) == ("no_show", clock.now)
-    assert (doing(table.release(made.id)), doing(table.release(coming.id))) == (None, None)
+    for over in (made, released, coming):
+        assert doing(table.release(over.id, revision=over.revision)) is None
     last = doing(table.history(made.id))[-1]
     assert (last.by, last.action, last.after) == ("gpulse", "released", released)
     assert doing(table.make(wanted("a:0", 1, 5, "bob"), BOB)).start == clock.now
+
+
+def test_what_was_changed_since_it_was_looked_at_is_not_released(table, others, doing, clock):
+    made = doing(table.make(wanted("a:0", 0, 5), ANN))
+    clock.now += HOUR
+    longer = doing(others.change(made.id, Changes(longer=HOUR), ANN))
+    assert doing(table.release(made.id, revision=made.revision)) is None
+    doing(table.refresh())
+    assert table.by_id(made.id) == longer
+    assert doing(table.release(made.id, revision=longer.revision)).ending == "no_show"
 
 
 def test_none_of_that_name(table, doing):
@@ -153,7 +164,7 @@ def test_none_of_that_name(table, doing):
         table.end("", ROOT),
         table.change("x", Changes(), ROOT),
         table.history("x"),
-        table.release("x"),
+        table.release("x", revision=1),
         table.find(NOW, NOW + 1, before="x"),
     ):
         assert refused(doing, "reservation_unknown", work).status == 404

@@ -15,7 +15,7 @@ from tests.web.browsing import Seen
 HOUR, DAY = 3600, 86400
 # What earlier tests have ended is there, faded.
 LIVE = ".block:not(.past)"
-_CALM = {"version": "0.1.0", "python": "3.11", "interval_seconds": 600.0, "gpu_source": "nvml"}
+CALM = {"version": "0.1.0", "python": "3.11", "interval_seconds": 600.0, "gpu_source": "nvml"}
 # Lists of what stands in the way are answers of 409, and what cannot be is one of 422: browsers complain of both.
 _REFUSALS = ("status of 401", "status of 403", "status of 409", "status of 422")
 
@@ -27,7 +27,7 @@ class ReservingSite(AccountsSite):
         super().__init__(folder, anonymous="read")
         for node in ("gpu2", "gpu3"):
             cards = [card(f"GPU-{node}-{index}", index) for index in range(4)]
-            self.tell(node, snapshot(node, cards, probe=_CALM))
+            self.tell(node, snapshot(node, cards, probe=CALM))
         for name, role in {"ann": "member", "bob": "member", "vic": "viewer"}.items():
             self.add(name, role)
 

@@ -15,7 +15,7 @@ from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.sight import Sight
 from gpulse.reservations.model import Alternative, Change, Ending, Place, Reservation, State
 from gpulse.reservations.reality import Finding, Kind, words
-from gpulse.reservations.rules import ASK_AN_ADMIN, By, may_change
+from gpulse.reservations.rules import ASK_AN_ADMIN, By, may_change, may_stop
 
 # Of an admin who came with a lesser key.
 _OTHER_KEY = "do it on the page, or give gpulse login a key of yours that has the scope admin"
@@ -54,6 +54,8 @@ class ReservationView(msgspec.Struct, kw_only=True):
     state: State
     mine: bool
     may_change: bool
+    # Whether who asks may end or cancel it: also who may not reserve any more.
+    may_end: bool
     # What whoever made or changed it just now should know.
     notice: str | None = None
 
@@ -123,7 +125,8 @@ class Refused(RequestError):
 def by_of(settings: Settings, who: Identity, zone: tzinfo = UTC) -> By:
     """Who asks, for the rules; a key without the scope `admin` has no more than a member has."""
     admin = who.role == "admin" and "admin" in who.scopes
-    return By(who.name or "", admin, settings.limits_of("admin" if admin else "member"), zone)
+    limits = settings.limits_of("admin" if admin else "member")
+    return By(who.name or "", admin, limits, zone, member=at_least(who.role, "member"))
 
 
 class Views:
@@ -140,8 +143,8 @@ class Views:
     def reservation(self, one: Reservation) -> ReservationView:
         person = self.login(one.person)
         mine = one.person == self._who.name
-        ours = may_change(one, self._by)
         state = one.state(self._now)
+        alive = state in ("coming", "now")
         return ReservationView(
             id=one.id,
             person=person,
@@ -160,7 +163,8 @@ class Views:
             imported=one.imported,
             state=state,
             mine=mine,
-            may_change=ours and at_least(self._who.role, "member") and state in ("coming", "now"),
+            may_change=may_change(one, self._by) and alive,
+            may_end=may_stop(one, self._by) and alive,
         )
 
     def finding(self, one: Finding) -> FindingView:

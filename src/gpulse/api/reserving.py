@@ -1,7 +1,7 @@
 """What people send to reserve: read into times, places and wishes, or refused in words."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, NamedTuple
 from zoneinfo import ZoneInfo
@@ -149,10 +149,13 @@ def check_hold(desk: Desk, start: float, end: float) -> None:
         raise ReservationError(422, "too_long", message, "hold them for less, or reserve them")
 
 
-async def places_of(hub: Hub, gpus: Sequence[WantedGpu]) -> tuple[Place, ...]:
-    """ReservationError where there is no such GPU."""
+async def places_of(hub: Hub, gpus: Sequence[WantedGpu], had: Collection[Place] = ()) -> tuple[Place, ...]:
+    """ReservationError where there is no such GPU; those that somebody `had` may be gone meanwhile."""
     found: list[Place] = []
     for one in gpus:
+        if one.index is not None and Place(one.node, str(one.index)) in had:
+            found.append(Place(one.node, str(one.index)))
+            continue
         if not hub.fleet.has(one.node):
             near = await unknown_node(hub.fleet, one.node)
             raise ReservationError(422, "gpu_unknown", near.message, near.detail)

@@ -104,7 +104,7 @@ def table(told: Imported) -> Table:
     said = ", ".join(
         f"{told.counts[outcome]} {words[told.dry_run]}" for outcome, words in _WORDS.items() if told.counts.get(outcome)
     )
-    sums = [f"{figures.amount(len(told.entries), 'entry', 'entries')}: {said}"]
+    sums = [f"{figures.amount(len(told.entries), 'entry', 'entries')}: {said}"] if told.entries else []
     if told.dry_run:
         sums.append("nothing was changed (--dry-run)")
     return Table(_COLUMNS, [_row(entry, told.dry_run) for entry in told.entries], sums, "the file has no entries")

@@ -123,7 +123,9 @@ def set_role(
 
 @app.command(cls=HubCommand)
 def disable(names: Names, config: ConfigPath = None, data: Data = None) -> None:
-    """Shut accounts out: their sessions, keys and links end at once, for good."""
+    """Shut accounts out: their sessions, keys and links end at once, for good. What they have reserved is told."""
+    from gpulse.cli import still_reserved
+
     settings, _ = read_config(config)
 
     async def work(directory: "Directory") -> list[str]:
@@ -131,8 +133,11 @@ def disable(names: Names, config: ConfigPath = None, data: Data = None) -> None:
         await directory.accounts.disable_all([account.id for account in accounts], by=by_local_person())
         return [account.name for account in accounts]
 
-    for name in with_directory(settings, data, work):
+    disabled = with_directory(settings, data, work)
+    for name in disabled:
         typer.echo(f"disabled {name}")
+    for line in still_reserved.lines(settings, data, disabled):
+        typer.echo(f"gpulse: {line}", err=True)
 
 
 @app.command(cls=HubCommand)

@@ -61,13 +61,21 @@ class Bookings(NamedTuple):
                 parts.setdefault(card_of(spot), set()).add(spot)
         return cls(now, later, after, nodes, people, {card: frozenset(some) for card, some in parts.items()})
 
-    def at(self, spot: Spot) -> Booked | None:
-        """The reservation of now; who has reserved a card has all its MIG instances."""
-        return self.now.get(spot) or self.now.get(card_of(spot))
+    def at(self, spot: Spot, whole: bool = True) -> Booked | None:
+        """The reservation of now; who has reserved a card has all its MIG instances.
 
-    def next_at(self, spot: Spot) -> Booked | None:
+        Of a card that is whole again an instance may be booked still; one that is not `whole` has none of their own.
+        """
+        found = self.now.get(spot) or self.now.get(card_of(spot))
+        return found or max(self._in_parts(self.now, spot, whole), key=_end, default=None)
+
+    def next_at(self, spot: Spot, whole: bool = True) -> Booked | None:
         found = [one for one in (self.later.get(spot), self.later.get(card_of(spot))) if one is not None]
-        return min(found, key=_start, default=None)
+        return min((*found, *self._in_parts(self.later, spot, whole)), key=_start, default=None)
+
+    def _in_parts(self, booked: Mapping[Spot, Booked], spot: Spot, whole: bool) -> list[Booked]:
+        parts = self.parts.get(spot, ()) if whole else ()
+        return [booked[part] for part in parts if part in booked]
 
     def kept(self, spot: Spot, me: str | None, until: float) -> bool:
         """Whether somebody else than `me` has it now, or will before `until`; what is held was found by somebody."""
@@ -97,6 +105,10 @@ def card_of(spot: Spot) -> Spot:
 
 def _start(booked: Booked) -> float:
     return booked.start
+
+
+def _end(booked: Booked) -> float:
+    return booked.end
 
 
 def index_of(gpu: Gpu) -> str | None:

@@ -117,7 +117,8 @@ def _add_reservations(fleet: Fleet, views: list[GpuView], sight: Sight) -> None:
     soon = fleet.wall() + SOON_SECONDS
     for view in views:
         spot = spot_of(view.node, view)
-        now, later = fleet.bookings.at(spot), fleet.bookings.next_at(spot)
+        # A card that is split has what is reserved of it on its instances.
+        now, later = (find(spot, view.counted) for find in (fleet.bookings.at, fleet.bookings.next_at))
         view.reservation = booked_view(fleet, now, sight) if now is not None else None
         if later is not None and later.start <= soon:
             view.next_reservation = booked_view(fleet, later, sight)

@@ -192,7 +192,9 @@ def _reserved(name: str, sight: Sight) -> Term:
         bookings, place = fleet.bookings, node.place.name
         if place not in bookings.nodes:
             return False
-        return [theirs(fleet, bookings.at(spot_of(place, gpu))) for gpu in node.gpus]
+        counted = fleet.gpu_columns.counted[node.start : node.start + node.count].tolist()
+        spots = ((spot_of(place, gpu), whole) for gpu, whole in zip(node.gpus, counted, strict=False))
+        return [theirs(fleet, bookings.at(spot, whole)) for spot, whole in spots]
 
     return Term(of_node=of_node)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from gpulse.reservations.comments_text import Twice, decode, slots
+from gpulse.reservations.comments_text import Slot, Twice, decode, slots
 from gpulse.reservations.model import Reservation, in_order, storable
 from gpulse.reservations.wall_clock import readings
 
@@ -36,7 +36,17 @@ class Entry(NamedTuple):
 
 def read(text: str) -> list[Entry]:
     """All slots, in the order of the file; RequestError where it is no such file."""
-    return [_entry(Entry(slot.line, storable(slot.node), storable(slot.index)), slot.value) for slot in slots(text)]
+    found = slots(text)
+    last = {(slot.node, slot.index): slot for slot in found}
+    return [_read(slot, last[slot.node, slot.index]) for slot in found]
+
+
+def _read(slot: Slot, last: Slot) -> Entry:
+    """Of a GPU that stands there twice the last counts, as for whoever else reads such files."""
+    entry = _entry(Entry(slot.line, storable(slot.node), storable(slot.index)), slot.value)
+    if slot is last or entry.empty:
+        return entry
+    return entry._replace(trouble=f"the same GPU stands there again, in line {last.line}, and that counts")
 
 
 def _entry(bare: Entry, value: Any) -> Entry:

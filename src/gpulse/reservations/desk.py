@@ -79,8 +79,10 @@ class Desk:
     async def release_no_shows(self, witness: Witness = unseen) -> list[Reservation]:
         """Those that nobody came for although it was told of, ended; none unless the settings say so."""
         now = self.clock()
-        unused = [one.reservation for one in self.findings if one.release_at is not None and one.release_at <= now]
-        released = [await self.table.release(one, witness=witness) for one in unused]
+        due = [one.reservation for one in self.findings if one.release_at is not None and one.release_at <= now]
+        unused = [self._nearby[one] for one in due]
+        # As it was looked at: who has just changed it means to come.
+        released = [await self.table.release(one.id, revision=one.revision, witness=witness) for one in unused]
         if unused:
             self.look()
         return [one for one in released if one is not None]
@@ -107,8 +109,8 @@ class Desk:
             there = self._on_nodes.get(node, {}).values()
             self._uses.want(node, {place for one in there for place in one.places if place.node == node})
         if moved:
-            used = self._memory.used
-            self._memory = Memory(self._memory.began, {one: used[one] for one in nearby if one in used})
+            idle = self._memory.idle
+            self._memory = Memory(self._memory.began, {one: idle[one] for one in nearby if one in idle})
         # Their neighbours too: who has a GPU now makes a difference to who is next.
         return moved | {one for node in nodes for one in self._on_nodes.get(node, ())}
 
@@ -136,7 +138,7 @@ class Desk:
         nodes = {place.node for one in due for place in one.places}
         beside = {one.id: one for node in nodes for one in self._on_nodes.get(node, {}).values()}
         found, memory = reality.findings(list(beside.values()), now, self._uses.by_place, self._memory, self.settings)
-        self._memory = Memory(memory.began, {**self._memory.used, **memory.used})
+        self._memory = Memory(memory.began, {**self._memory.idle, **memory.idle})
         by_id: dict[str, list[Finding]] = {}
         for finding in found:
             by_id.setdefault(finding.reservation, []).append(finding)

@@ -1,9 +1,9 @@
 """Where what runs is not as it was reserved; pure. It is told, and nothing is done about it here.
 
 squatter: somebody else is on a GPU that is reserved now. no_show: it is reserved now, and for some time nobody has been
-on any of its GPUs. overrun: a reservation is over, and its person's processes from before are still there; what was
-held was held for them to start, so that it is never overrun.
-blocked: somebody is on a GPU that another's reservation begins on soon. Of nodes that are down nothing is said.
+on any of its GPUs, all of which could be worked on. overrun: a reservation is over, and its person's processes from
+before are still there; what was held was held for them to start, so that it is never overrun. blocked: somebody is on a
+GPU that another's reservation begins on soon. Of GPUs that are not there, as their node is down, nothing is said.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,6 +34,8 @@ class Use(NamedTuple):
     seen: tuple[Seen, ...] = ()
     # Whether somebody is there of whom it is not known who: it may be anybody.
     unknown: bool = False
+    # False where nobody can be expected to work on it: the card is broken, or a MIG instance is not there any more.
+    usable: bool = True
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,11 +53,18 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     release_at: float | None = None
 
 
+class Idle(NamedTuple):
+    """When somebody was last on what they have reserved, and since when it is told that nobody comes."""
+
+    used: float
+    told: float | None = None
+
+
 class Memory(NamedTuple):
-    """What is remembered from one look to the next: since when there are looks, and when who came was last there."""
+    """What is remembered from one look to the next: since when there are looks, and of each reservation of now."""
 
     began: float
-    used: Mapping[str, float] = {}
+    idle: Mapping[str, Idle] = {}
 
 
 def findings(
@@ -68,20 +77,20 @@ def findings(
     """
     current = [one for one in nearby if one.state(now) == "now"]
     holders = _Holders(current)
-    used: dict[str, float] = {}
+    idle: dict[str, Idle] = {}
     found: list[Finding] = []
     for one in current:
         found += _squatters(one, uses)
-        used[one.id] = _last_used(one, now, uses, memory)
-        if not one.hold and now - used[one.id] >= settings.no_show_minutes * 60:
-            unused = _finding("no_show", one, None, None, used[one.id])
-            found.append(msgspec.structs.replace(unused, release_at=_release_at(one, used[one.id], settings)))
+        idle[one.id] = _idle(one, now, uses, memory, settings)
+        if idle[one.id].told is not None:
+            unused = _finding("no_show", one, None, None, idle[one.id].used)
+            found.append(msgspec.structs.replace(unused, release_at=_release_at(one, idle[one.id], settings)))
     for one in nearby:
         state = one.state(now)
         if state == "coming" and one.start - now <= settings.blocked_minutes * 60:
             found += _blocking(one, uses, holders)
     found += _overruns(nearby, now, uses, holders)
-    return found, Memory(memory.began, used)
+    return found, Memory(memory.began, idle)
 
 
 def words(kind: Kind, person: str, other: str | None, place: Place | None) -> str:
@@ -139,18 +148,31 @@ def _overruns(nearby: Sequence[Reservation], now: float, uses: Mapping[Place, Us
     return list(found.values())
 
 
+def _idle(one: Reservation, now: float, uses: Mapping[Place, Use], memory: Memory, settings: Settings) -> Idle:
+    used = _last_used(one, now, uses, memory)
+    if one.hold or now - used < settings.no_show_minutes * 60:
+        return Idle(used)
+    before = memory.idle.get(one.id)
+    return Idle(used, now if before is None or before.told is None or before.used != used else before.told)
+
+
 def _last_used(one: Reservation, now: float, uses: Mapping[Place, Use], memory: Memory) -> float:
     """When its person was last on one of its GPUs, or may have been, or could first have come."""
     known = [uses[place] for place in one.places if place in uses and uses[place].up]
     # Who cannot reach a node, or finds somebody else there, is no no-show; and it may be unknown who is on it.
-    if len(known) < len(one.places) or any(use.unknown or use.seen for use in known):
+    if len(known) < len(one.places) or any(use.unknown or use.seen or not use.usable for use in known):
         return now
-    return max(one.start, memory.began, memory.used.get(one.id, one.start))
+    before = memory.idle.get(one.id)
+    # Who has just changed it means to come.
+    return max(one.start, memory.began, one.changed_at or one.start, before.used if before is not None else one.start)
 
 
-def _release_at(one: Reservation, used: float, settings: Settings) -> float | None:
-    at = used + (settings.no_show_minutes + settings.release_minutes) * 60
-    return at if settings.release_no_shows and at < one.last else None
+def _release_at(one: Reservation, idle: Idle, settings: Settings) -> float | None:
+    """So long after it was told that nobody comes: not at once where that was late."""
+    if idle.told is None or not settings.release_no_shows:
+        return None
+    at = idle.told + settings.release_minutes * 60
+    return at if at < one.last else None
 
 
 def _there(one: Reservation, uses: Mapping[Place, Use]) -> Iterator[tuple[Place, Seen]]:

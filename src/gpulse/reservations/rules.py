@@ -25,6 +25,7 @@ __all__ = [
     "check_new",
     "check_stop",
     "may_change",
+    "may_stop",
     "overlapping",
     "taken_over",
 ]
@@ -47,6 +48,8 @@ class By(NamedTuple):
     limits: Limits = NO_LIMITS
     # Where their days are: two weeks are no longer for the hour that the clocks go back.
     zone: tzinfo = UTC
+    # Whether they may reserve. Who may not any more can still let go of what is theirs.
+    member: bool = True
 
     def limits_for(self, person: str) -> Limits:
         """What bounds them: what admins reserve for others is their own decision."""
@@ -65,7 +68,12 @@ def begun(start: float, now: float) -> float:
 
 def may_change(reservation: Reservation, by: By) -> bool:
     """Whether it is theirs to change: its person's, its maker's, and every admin's."""
-    return by.admin or by.name in (reservation.person, reservation.maker)
+    return by.member and (by.admin or by.name in (reservation.person, reservation.maker))
+
+
+def may_stop(reservation: Reservation, by: By) -> bool:
+    """Whether it is theirs to end or cancel."""
+    return may_change(reservation, by) or by.name == reservation.person
 
 
 def overlapping(places: Iterable[Place], start: float, end: float, others: Iterable[Reservation]) -> list[Reservation]:
@@ -119,7 +127,7 @@ def taken_over(wanted: Wanted, others: Iterable[Reservation], by: By, now: float
 
 def check_change(before: Reservation, after: Reservation, others: Sequence[Reservation], by: By, now: float) -> None:
     """ReservationError where it may not become so. To make it smaller is always allowed to those whose it is."""
-    check_stop(before, by, now)
+    _check_open(before, may_change(before, by), now)
     if after.person != before.person and not by.admin:
         raise _not_yours("whose a reservation is, is changed by admins", ASK_AN_ADMIN)
     _check_places(after.places)
@@ -158,7 +166,11 @@ def check_change(before: Reservation, after: Reservation, others: Sequence[Reser
 
 def check_stop(reservation: Reservation, by: By, now: float) -> None:
     """ReservationError where somebody may not end or cancel it, or where there is nothing to end any more."""
-    if not may_change(reservation, by):
+    _check_open(reservation, may_stop(reservation, by), now)
+
+
+def _check_open(reservation: Reservation, may: bool, now: float) -> None:
+    if not may:
         raise _not_yours("this reservation is somebody else's", f"ask them, or {ASK_AN_ADMIN}")
     if reservation.ended_at is not None or reservation.end <= now:
         raise ReservationError(409, "over", "this reservation is over", "make another")

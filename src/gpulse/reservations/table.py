@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from sqlalchemy import Connection
 
@@ -236,13 +236,11 @@ class Reservations:
         """Ended now; cancelled where it had not begun."""
         return await self._write(lambda one: writing.stop(one, identity, by, self._clock()), witness)
 
-    async def release(
-        self, identity: str, reason: Literal["no_show"] = "no_show", *, witness: Witness = unseen
-    ) -> Reservation | None:
-        """Ended by gpulse itself; None where it does not hold its GPUs now."""
+    async def release(self, identity: str, *, revision: int, witness: Witness = unseen) -> Reservation | None:
+        """Ended by gpulse itself as nobody came; None where it does not hold its GPUs now, or was changed since."""
 
         def work(connection: Connection) -> Reservation | None:
-            return writing.release(connection, identity, reason, self._clock())
+            return writing.release(connection, identity, revision, self._clock())
 
         return await asyncio.shield(self._written(work, lambda made: [] if made is None else [made], witness))
 

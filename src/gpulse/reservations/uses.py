@@ -1,6 +1,7 @@
 """Who is on reserved GPUs: read from the fleet, and only of nodes that have told something else since."""
 
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,12 @@ from gpulse.reservations.model import Place
 from gpulse.reservations.reality import Seen, Use
 
 _DOWN = Use(up=False, seen=())
+_People = Mapping[str, list[tuple[str | None, Process]]]
+# Of a card what matters here: worked on or held, by whomever; or in no state to be worked on.
+_USED, _ILL = 1, 2
+_KINDS = np.zeros(state.NOT_COUNTED + 1, np.uint8)
+_KINDS[[state.BUSY, state.IDLE]] = _USED
+_KINDS[state.UNHEALTHY] = _ILL
 
 
 class _Watched:
@@ -24,7 +31,7 @@ class _Watched:
         self.node = node
         self.processes: object = None
         self.gpus: object = None
-        self.used = b""
+        self.kinds = b""
         self.state = -1
 
 
@@ -54,17 +61,17 @@ class Uses:
             self._layout = fleet.layout
             self._find_nodes()
         states = fleet.node_columns.state.tobytes()
-        # Those that are worked on or held, by whomever: figures come between the times that processes are told of.
-        used = np.isin(fleet.gpu_columns.state, (state.BUSY, state.IDLE)).tobytes()
+        # Figures come between the times that processes are told of.
+        kinds = _KINDS[fleet.gpu_columns.state].tobytes()
         for one in self._watched.values():
             node = one.node
             code = state.DOWN_NODE if node is None else states[node.slot]
-            own = b"" if node is None else used[node.start : node.start + node.count]
+            own = b"" if node is None else kinds[node.start : node.start + node.count]
             # A node keeps its processes and its GPUs until it sends others.
             same = node is None or (node.processes is one.processes and node.gpus is one.gpus)
-            if code == one.state and same and own == one.used:
+            if code == one.state and same and own == one.kinds:
                 continue
-            one.state, one.used = code, own
+            one.state, one.kinds = code, own
             if node is not None:
                 one.processes, one.gpus = node.processes, node.gpus
             if self._take(one, code == state.UP, now):
@@ -84,34 +91,46 @@ class Uses:
     def _take(self, watched: _Watched, up: bool, now: float) -> bool:
         changed = False
         node = watched.node if up else None
-        people = {} if node is None else people_on(node)
-        used = (
-            set() if node is None else {index_of(gpu) for gpu, one in zip(node.gpus, watched.used, strict=False) if one}
-        )
+        told = None if node is None else _Told.of(node, watched.kinds)
         for place in watched.places:
             before = self.by_place.get(place)
-            use = _DOWN if node is None else _use(place, people, used, before, now)
+            use = _DOWN if told is None else _use(place, told, before, now)
             if before != use:
                 self.by_place[place] = use
                 changed = True
         return changed
 
 
-def _use(
-    place: Place,
-    people: Mapping[str, list[tuple[str | None, Process]]],
-    used: Collection[str | None],
-    before: Use | None,
-    now: float,
-) -> Use:
-    there = at_place(place, people)
+class _Told(NamedTuple):
+    """What a node says of its GPUs: which there are, who is on them, and of which kind each is."""
+
+    kinds: Mapping[str, int]
+    people: _People
+
+    @classmethod
+    def of(cls, node: Node, kinds: bytes) -> "_Told":
+        found = {index_of(gpu): kind for gpu, kind in zip(node.gpus, kinds, strict=False)}
+        return cls({index: kind for index, kind in found.items() if index is not None}, people_on(node))
+
+    def any(self, at: str, kind: int) -> bool:
+        return any(one == kind and _is_at(index, at) for index, one in self.kinds.items())
+
+
+def _use(place: Place, told: _Told, before: Use | None, now: float) -> Use:
+    there = any(_is_at(index, place.index) for index in told.kinds)
+    # An instance of a card that is whole again is a part of that.
+    at = place.index if there else place.card.index
+    if not there and (at not in told.kinds or any(index != at and _is_at(index, at) for index in told.kinds)):
+        return _DOWN
+    on_it = _on(at, told.people)
     known = {one.login: one.since for one in before.seen} if before is not None else {}
-    seen = tuple(_seen(login, there[login], known.get(login, now), now) for login in sorted(filter(None, there)))
+    seen = tuple(_seen(login, on_it[login], known.get(login, now), now) for login in sorted(filter(None, on_it)))
     # Where processes are hidden from the probe, as in a container, only the card itself tells that it is used.
-    return Use(up=True, seen=seen, unknown=None in there or (not seen and place.index in used))
+    unknown = None in on_it or (not seen and told.any(at, _USED))
+    return Use(up=True, seen=seen, unknown=unknown, usable=there and not told.any(at, _ILL))
 
 
-def people_on(node: Node) -> dict[str, list[tuple[str | None, Process]]]:
+def people_on(node: Node) -> _People:
     """By index the logins of who computes there, with their processes; a display on the card holds nobody up."""
     indexes = {gpu.uuid: index_of(gpu) for gpu in node.gpus if gpu.uuid}
     found: dict[str, list[tuple[str | None, Process]]] = {}
@@ -124,11 +143,19 @@ def people_on(node: Node) -> dict[str, list[tuple[str | None, Process]]]:
     return found
 
 
-def at_place(place: Place, people: Mapping[str, list[tuple[str | None, Process]]]) -> dict[str | None, list[Process]]:
-    """On a card that is split are those who are on one of its instances."""
+def at_place(place: Place, people: _People) -> dict[str | None, list[Process]]:
+    return _on(place.index, people)
+
+
+def _is_at(index: str, at: str) -> bool:
+    """On a card that is split are its instances, and those who are on one of them."""
+    return index == at or index.partition(".")[0] == at
+
+
+def _on(at: str, people: _People) -> dict[str | None, list[Process]]:
     there: dict[str | None, list[Process]] = {}
     for index, processes in people.items():
-        if index == place.index or index.partition(".")[0] == place.index:
+        if _is_at(index, at):
             for login, process in processes:
                 there.setdefault(login, []).append(process)
     return there

@@ -105,12 +105,12 @@ def stop(connection: Connection, identity: str, by: By, now: float) -> Reservati
     return _ended(connection, before, by, now)
 
 
-def release(connection: Connection, identity: str, reason: Literal["no_show"], now: float) -> Reservation | None:
-    """Ended by gpulse itself; None where it is over, or has not begun."""
+def release(connection: Connection, identity: str, revision: int, now: float) -> Reservation | None:
+    """Ended by gpulse itself as nobody came; None where it is over, has not begun, or was changed since `revision`."""
     before = known(connection, identity)
-    if before.state(now) != "now":
+    if before.state(now) != "now" or before.revision != revision:
         return None
-    after = msgspec.structs.replace(before, ended_at=now, ending=reason)
+    after = msgspec.structs.replace(before, ended_at=now, ending="no_show")
     return _replaced(connection, before, after, "released", ITSELF, now)
 
 

@@ -13,7 +13,7 @@ function reserved(places: string[], more: Partial<ReservationView> = {}): Reserv
   const last = more.last ?? at(18);
   return {
     id: places.join(" "), person: "alice", name: "Alice", maker: "alice", gpus, start: first, end: last, last, comment: "", hold: false,
-    made_at: 0, revision: 1, ended_at: null, ending: null, imported: false, state: "now", mine: false, may_change: false, ...more,
+    made_at: 0, revision: 1, ended_at: null, ending: null, imported: false, state: "now", mine: false, may_change: false, may_end: false, ...more,
   };
 }
 

@@ -88,6 +88,16 @@ export const FINDING_LABELS: Record<FindingKind, string> = {
   blocked: "Blocked",
 };
 
+/** Nobody came, and it was given to others. */
+export function isReleased(one: Pick<ReservationView, "ending">): boolean {
+  return one.ending === "no_show";
+}
+
+/** Those that the hub does not see now: the cards are out, the node is not there any more. */
+export function unseen(gpus: ReservationView["gpus"]): Place[] {
+  return gpus.filter((gpu) => gpu.id === null);
+}
+
 /** "reserved by alice until Fri 18:00" */
 export function bookedWords(booked: BookedView, now: number, mine: boolean): string {
   const who = mine ? "you" : booked.name;

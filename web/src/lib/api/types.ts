@@ -1406,6 +1406,7 @@ export interface components {
             state: "cancelled" | "coming" | "now" | "over";
             mine: boolean;
             may_change: boolean;
+            may_end: boolean;
             /** @default null */
             notice?: string | null;
         };
@@ -1476,6 +1477,7 @@ export interface components {
             state: "cancelled" | "coming" | "now" | "over";
             mine: boolean;
             may_change: boolean;
+            may_end: boolean;
             /** @default null */
             notice?: string | null;
             history: components["schemas"]["ChangeView"][];

@@ -29,8 +29,8 @@ const FIELDS: Record<string, FieldName> = {
 };
 
 /** GPUs of the fleet as somebody writes them, or what is wrong with that. */
-export function placesWritten(text: string): Place[] | PlacesError {
-  return placesIn(text, { indices: indicesOf, names: () => fleet.byName.keys() });
+export function placesWritten(text: string, had: readonly Place[] = []): Place[] | PlacesError {
+  return placesIn(text, { indices: indicesOf, names: () => fleet.byName.keys(), had });
 }
 
 /** What the hub objects to in a field, in words; null: nothing, or others are in the way. */

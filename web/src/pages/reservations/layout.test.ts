@@ -13,7 +13,7 @@ function reservation(id: string, slots: number[], start: number, last: number): 
   return {
     id, person: "ann", name: "ann", maker: "ann", gpus: slots.map((slot) => ({ node: "", index: "", id: String(slot) })), start,
     end: last, last, comment: "", hold: false, made_at: 0, revision: 1, ended_at: null, ending: null, imported: false,
-    state: "coming", mine: false, may_change: false,
+    state: "coming", mine: false, may_change: false, may_end: false,
   };
 }
 

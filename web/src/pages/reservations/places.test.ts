@@ -25,6 +25,15 @@ test("GPUs as people write them", () => {
   expect(read("  ")).toEqual([]);
 });
 
+test("GPUs that are gone are there for who had them, and are no part of the whole node", () => {
+  const known = { indices: (node: string) => NODES[node], names: () => Object.keys(NODES) };
+  const had = [{ node: "gpu1", index: "7" }, { node: "gone", index: "0" }];
+  expect(placesIn("gpu1:3,7 gone:0", { ...known, had })).toEqual([{ node: "gpu1", index: "3" }, ...had]);
+  expect(placesIn("gpu1", { ...known, had })).toHaveLength(4);
+  for (const text of ["gpu1:8", "gone:1", "gone2:0"]) expect(placesIn(text, { ...known, had })).toBeInstanceOf(PlacesError);
+  expect(placesIn("gpu1:7", known)).toBeInstanceOf(PlacesError);
+});
+
 test("GPUs as the page writes them", () => {
   expect(read("gpu1: 0–2")).toEqual(["gpu1:0", "gpu1:1", "gpu1:2"]);
   expect(read("gpu1: 0, gpu2: 0")).toEqual(["gpu1:0", "gpu2:0"]);

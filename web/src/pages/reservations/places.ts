@@ -14,6 +14,8 @@ export interface Known {
   indices: (node: string) => readonly string[] | undefined;
   /** Of all nodes. */
   names: () => Iterable<string>;
+  /** Those that are meant although they are not there now. */
+  had?: readonly Place[];
 }
 
 /** As the page writes them, "gpu03: 0–3, 5 · gpu04: 1", and somebody copies them. */
@@ -51,16 +53,17 @@ export function placesIn(text: string, known: Known): Place[] | PlacesError {
   }
 }
 
-function readPlaces(text: string, { indices, names: all }: Known): Place[] {
+function readPlaces(text: string, { indices, names: all, had = [] }: Known): Place[] {
   const places = new Map<string, Place>();
   for (const word of words(text)) {
     const at = word.lastIndexOf(":");
     const [nodes, written] = at < 0 ? [word, null] : [word.slice(0, at), word.slice(at + 1)];
     for (const node of names(nodes)) {
-      const known = indices(node);
+      const gone = had.filter((place) => place.node === node).map((place) => place.index);
+      const known = indices(node) ?? (gone.length > 0 ? [] : undefined);
       if (known === undefined) throw new PlacesError(`there is no node "${node}"${meant(node.slice(0, LONGEST), all())}`);
       for (const index of written === null ? wholeNode(known) : expanded(written, word)) {
-        if (!known.includes(index)) throw new PlacesError(`${node} has no GPU ${index}; it has ${known.join(", ") || "none"}`);
+        if (!known.includes(index) && !gone.includes(index)) throw new PlacesError(`${node} has no GPU ${index}; it has ${known.join(", ") || "none"}`);
         places.set(`${node}:${index}`, { node, index });
       }
     }
