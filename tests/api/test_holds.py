@@ -40,6 +40,20 @@ def test_what_is_held_is_reserved_in_one_step(site: Site):
     assert {("reservation.make", made["id"]), ("reservation.end", hold["id"])} <= set(deeds)
 
 
+def test_what_is_held_is_picked(site: Site):
+    """By who wishes for as many: also where they may have no more than that, or there is nothing else."""
+    hold = site.made("gpu2:1", "gpu2:2", "gpu2:3", hold=True, **{"for": "10m"})
+    made = site.ask("reservations", "POST", {"wish": {"n": 3}, "for": "2h"}).json()
+    assert [(gpu["node"], gpu["index"]) for gpu in made["gpus"]] == [("gpu2", str(index)) for index in (1, 2, 3)]
+    assert site.ask(f"reservations/{hold['id']}").json()["state"] == "over"
+    # Not by another hold, and not for others.
+    other = site.made("gpu1:1", "gpu1:2", hold=True, who="admin", **{"for": "10m"})
+    again = {"wish": {"n": 2}, "for": "10m"}
+    assert code(site.ask("reservations", "POST", again | {"hold": True}, "admin"), 409) == "conflict"
+    assert code(site.ask("reservations", "POST", again | {"person": "viewer"}, "admin"), 409) == "conflict"
+    assert site.ask(f"reservations/{other['id']}").json()["state"] == "now"
+
+
 def test_what_is_held_counts_no_more(site: Site):
     """Of five that one may have the fifth takes the place of the hold, which was the fifth before."""
     for hour in range(4):

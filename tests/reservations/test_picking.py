@@ -27,8 +27,8 @@ def fleet(gigabytes=80, **states):
     return [gpu(node, at, STATES[state], gigabytes) for node, word in states.items() for at, state in enumerate(word)]
 
 
-def picked(gpus, others=(), start=5.0, end=6.0, ids=None, **wish):
-    chosen = pick(gpus, Wish(**wish), NOW + start * HOUR, NOW + end * HOUR, others, NOW, ids)
+def picked(gpus, others=(), start=5.0, end=6.0, ids=None, held=(), **wish):
+    chosen = pick(gpus, Wish(**wish), NOW + start * HOUR, NOW + end * HOUR, [*others, *held], NOW, ids, held)
     return " ".join(map(str, chosen))
 
 
@@ -68,6 +68,30 @@ def test_not_what_is_reserved_then():
     others = [reservation("a:0 a:1", 0, 5.5, "bob"), reservation("a:2", 6, 9, "bob"), reservation("a:3", 0, 5, "bob")]
     assert picked(fleet(a="ffff"), others, n=2) == "a:2 a:3"
     assert picked(fleet(a="ffff"), others, start=5.5, end=6, n=4) == "a:0 a:1 a:2 a:3"
+
+
+def test_what_is_held_for_who_wishes_comes_first_and_as_a_whole():
+    held = [reservation("b:1 b:2", 0, 1, "ann", id="h", hold=True)]
+    gpus = fleet(a="ff", b="frrf")
+    assert picked(gpus, start=0, n=2, held=held) == "b:1 b:2"
+    assert picked(gpus, start=0, n=3, held=held) == "b:0 b:1 b:2"
+    assert picked(gpus, start=0, n=5, held=held) == "a:0 b:0 b:1 b:2 b:3"
+    # Of less than is held nothing: the rest would be lost.
+    assert picked(gpus, start=0, n=1, held=held) == "b:0"
+    assert refused("conflict", fleet(b="brrb"), start=0, n=1, held=held)
+    # They have begun to use a part of it.
+    assert picked(fleet(a="ff", b="fbrf"), start=0, n=2, held=held) == "b:0 b:3"
+    # Two holds, of which both, or the larger, can be had.
+    held.append(reservation("a:0", 0, 1, "ann", id="g", hold=True))
+    gpus = fleet(a="rf", b="frrf")
+    assert picked(gpus, start=0, n=3, held=held) == "b:0 b:1 b:2"
+    assert picked(gpus, start=0, n=1, held=held) == "a:0"
+    assert picked(
+        fleet(a="r", b="rr"), start=0, n=3, held=[*held[1:], reservation("b:0 b:1", 0, 1, id="k", hold=True)]
+    ) == ("a:0 b:0 b:1")
+    # Somebody else has it soon after.
+    others = [reservation("b:2", 0.5, 2, "bob", id="o")]
+    assert picked(fleet(a="ff", b="brrb"), others, start=0, n=2, held=held[:1]) == "a:0 a:1"
 
 
 def test_split_cards_and_their_instances():

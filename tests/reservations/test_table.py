@@ -175,14 +175,15 @@ def test_chosen_when_it_is_sure_what_is_booked(table, others, doing):
     doing(others.make(wanted("a:0", 3, 5, "bob"), BOB))
     seen = []
 
-    def choose(booked):
-        seen.append(booked)
+    def choose(booked, held):
+        seen.append((booked, held))
         return [place("a:1")]
 
     made = doing(table.make(wanted("", 0, 9), ANN, choose=Choose(1, choose)))
     assert made.places == places("a:1")
-    assert [one.person for one in seen[0]] == ["bob"]
-    refused(doing, "no_gpus", table.make(wanted("", 0, 9), ANN, choose=Choose(1, lambda _booked: [])))
+    assert [one.person for one in seen[0][0]] == ["bob"]
+    assert seen[0][1] == []
+    refused(doing, "no_gpus", table.make(wanted("", 0, 9), ANN, choose=Choose(1, lambda _booked, _held: [])))
 
 
 def test_many_at_once_each_by_itself(table, others, doing):

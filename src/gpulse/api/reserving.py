@@ -24,7 +24,7 @@ from gpulse.fleet.terms import fits_wish
 from gpulse.fleet.views import GpuView
 from gpulse.reservations.dates import parse_moment, parse_span, parse_until, shown
 from gpulse.reservations.desk import Desk
-from gpulse.reservations.model import Place, in_order, wanted_places
+from gpulse.reservations.model import Place, Reservation, in_order, wanted_places
 from gpulse.reservations.picking import pick
 from gpulse.reservations.rules import END_OF_TIME
 from gpulse.reservations.writing import Choose
@@ -183,7 +183,10 @@ class Choice(NamedTuple):
     wish: Wish
 
     def choose(self, start: float, end: float, now: float) -> Choose:
-        return Choose(self.wish.n, lambda others: pick(self.gpus, self.wish, start, end, others, now, self.ids))
+        def among(others: Sequence[Reservation], held: Sequence[Reservation]) -> tuple[Place, ...]:
+            return pick(self.gpus, self.wish, start, end, others, now, self.ids, held)
+
+        return Choose(self.wish.n, among)
 
 
 async def choice_of(hub: Hub, wanted: GpuWish, me: str, sight: Sight) -> Choice:

@@ -26,11 +26,13 @@ def pick(
     others: Sequence[Reservation],
     now: float,
     ids: Collection[str] | None = None,
+    held: Sequence[Reservation] = (),
 ) -> tuple[Place, ...]:
     """Places for the wish from `start` until `end`, chosen from `gpus` in natural order, where given only of `ids`.
 
-    `others` are all reservations that hold something from `start` on. ReservationError where there are not enough,
-    with the next time at which there will be.
+    `others` are all reservations that hold something from `start` on. Those of them that are `held` for who wishes come
+    first, each as a whole or not at all. ReservationError where there are not enough, with the next time at which there
+    will be.
     """
     start = begun(start, now)
     fitting = [gpu for gpu in gpus if gpu.counted and (ids is None or gpu.id in ids) and fits(gpu, wish)]
@@ -41,17 +43,23 @@ def pick(
     # Who starts now needs what is free now; a moment ahead of the hub's clock is still now.
     at_once = start <= now + LATE_SECONDS
     can_be = _by_node([gpu for gpu in able if gpu.state in _NOW]) if at_once else there
-    free = _unbooked(can_be, start, end, others)
-    if not _enough(free, wish):
-        raise ReservationError(
-            409,
-            "conflict",
-            _taken(free, wish, at_once),
-            "take another time, or ask for fewer",
-            alternatives=_later(there, wish, start, end, others),
-        )
     used = {gpu.node for gpu in gpus if gpu.counted and gpu.state != "free"}
-    return _chosen(free, wish, used)
+    own = [hold for hold in held if len(hold.places) <= wish.n]
+    while True:
+        free = _unbooked(can_be, start, end, [one for one in others if one not in own])
+        if not _enough(free, wish):
+            raise ReservationError(
+                409,
+                "conflict",
+                _taken(free, wish, at_once),
+                "take another time, or ask for fewer",
+                alternatives=_later(there, wish, start, end, others),
+            )
+        chosen = _chosen(free, wish, used, {place for hold in own for place in hold.places})
+        torn = [hold for hold in own if 0 < len({*hold.places} & {*chosen}) < len(hold.places)]
+        if not torn:
+            return chosen
+        own.remove(min(torn, key=lambda hold: len(hold.places)))
 
 
 def _by_node(gpus: Sequence[GpuView]) -> dict[str, list[Place]]:
@@ -74,15 +82,18 @@ def _enough(free: _Free, wish: Wish) -> bool:
     return (max(counts, default=0) if wish.same_node else sum(counts)) >= wish.n
 
 
-def _chosen(free: _Free, wish: Wish, used: Collection[str]) -> tuple[Place, ...]:
+def _chosen(free: _Free, wish: Wish, used: Collection[str], own: Collection[Place] = ()) -> tuple[Place, ...]:
+    """Their own first."""
     order = {node: at for at, node in enumerate(free)}
+    owned = {node: sum(place in own for place in places) for node, places in free.items()}
+    free = {node: sorted(places, key=lambda place: place not in own) for node, places in free.items()}
     enough = [node for node, places in free.items() if len(places) >= wish.n]
     if enough:
         # Whole nodes stay whole, and big gaps stay big, for those who need them.
-        best = min(enough, key=lambda node: (node not in used, len(free[node]), order[node]))
-        return tuple(free[best][: wish.n])
+        best = min(enough, key=lambda node: (-owned[node], node not in used, len(free[node]), order[node]))
+        return in_order(free[best][: wish.n])
     chosen: list[Place] = []
-    for node in sorted(free, key=lambda node: (-len(free[node]), node not in used, order[node])):
+    for node in sorted(free, key=lambda node: (-owned[node], -len(free[node]), node not in used, order[node])):
         chosen += free[node][: wish.n - len(chosen)]
     return in_order(chosen)
 

@@ -24,6 +24,7 @@ __all__ = [
     "check_change",
     "check_new",
     "check_stop",
+    "held_for",
     "may_change",
     "may_stop",
     "overlapping",
@@ -114,13 +115,17 @@ def check_asked(wanted: Wanted, count: int, others: Sequence[Reservation], by: B
         _check_gpus([(span, count), *_spans(own)], [span], limits)
 
 
+def held_for(wanted: Wanted, others: Iterable[Reservation], by: By, now: float) -> list[Reservation]:
+    """Those of the others that may become what is wanted, whichever GPUs those are: its person's holds, from now on."""
+    if wanted.hold or begun(wanted.start, now) > now:
+        return []
+    own = (other for other in others if other.hold and other.person == wanted.person and may_change(other, by))
+    return [other for other in own if other.state(now) == "now"]
+
+
 def taken_over(wanted: Wanted, others: Iterable[Reservation], by: By, now: float) -> list[Reservation]:
     """Those of the others that it ends: what its person holds from now on becomes what they have reserved."""
-    start = begun(wanted.start, now)
-    if wanted.hold or start > now:
-        return []
-    own = [other for other in others if other.hold and other.person == wanted.person and may_change(other, by)]
-    in_the_way = overlapping(wanted.places, start, wanted.end, own)
+    in_the_way = overlapping(wanted.places, now, wanted.end, held_for(wanted, others, by, now))
     # Of what was held for more than this, the rest would be lost.
     return [hold for hold in in_the_way if set(hold.places) <= set(wanted.places)]
 

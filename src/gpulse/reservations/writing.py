@@ -31,10 +31,10 @@ ITSELF = "gpulse"
 
 
 class Choose(NamedTuple):
-    """So many GPUs, and which: of all that are there, once it is known what is booked."""
+    """So many GPUs, and which: of all there are, once it is known what is booked, and what of that is held for it."""
 
     n: int
-    among: Callable[[Sequence[Reservation]], Sequence[Place]]
+    among: Callable[[Sequence[Reservation], Sequence[Reservation]], Sequence[Place]]
 
 
 def make(
@@ -44,9 +44,10 @@ def make(
     if choose is not None:
         # Before it is looked what is free: what they may not have at all, they need not wait for.
         own = _others(connection, _new(_settled(wanted, now), by, now), by, now)
-        rules.check_asked(wanted, choose.n, own, by, now)
-        start = rules.begun(wanted.start, now)
-        chosen = choose.among(read_all(table.holding(connection, start, float("inf"))))
+        held = rules.held_for(wanted, own, by, now)
+        rules.check_asked(wanted, choose.n, [one for one in own if one not in held], by, now)
+        booked = read_all(table.holding(connection, rules.begun(wanted.start, now), float("inf")))
+        chosen = choose.among(booked, rules.held_for(wanted, booked, by, now))
         wanted = msgspec.structs.replace(wanted, places=tuple(chosen))
     wanted = _settled(wanted, now)
     made = _new(wanted, by, now)
