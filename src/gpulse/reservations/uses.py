@@ -117,7 +117,7 @@ class _Told(NamedTuple):
 
 
 def _use(place: Place, told: _Told, before: Use | None, now: float) -> Use:
-    there = any(_is_at(index, place.index) for index in told.kinds)
+    there = place.index in told.kinds or any(_is_at(index, place.index) for index in told.kinds)
     # An instance of a card that is whole again is a part of that.
     at = place.index if there else place.card.index
     if not there and (at not in told.kinds or any(index != at and _is_at(index, at) for index in told.kinds)):
