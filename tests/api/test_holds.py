@@ -54,6 +54,12 @@ def test_what_is_held_is_picked(site: Site):
     assert site.ask(f"reservations/{other['id']}").json()["state"] == "now"
 
 
+def test_what_is_held_from_soon_on_is_taken_over_too(site: Site):
+    hold = site.made("gpu2:1", start=NOW + 3 * MINUTE, end=NOW + 10 * MINUTE, hold=True)
+    site.made("gpu2:1")
+    assert site.ask(f"reservations/{hold['id']}").json()["state"] == "cancelled"
+
+
 def test_what_is_held_counts_no_more(site: Site):
     """Of five that one may have the fifth takes the place of the hold, which was the fifth before."""
     for hour in range(4):

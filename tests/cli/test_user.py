@@ -225,6 +225,20 @@ def test_what_who_is_shut_out_has_reserved_still_is_told(gpulse, accounts, data)
     assert lines[-1] == "gpulse: and 1 more: gpulse reservations lists them"
 
 
+def test_who_is_shut_out_where_the_zone_has_no_name(gpulse, accounts, data, monkeypatch):
+    """That makes nothing fail that has been done."""
+    accounts(made(("ann", "admin"), ("bob", "member")))
+    now = time.time()
+    wanted = Wanted(person="bob", places=(Place("gpu1", "0"),), start=now, end=now + 3600)
+    with Records(data) as records:
+        records.write(partial(writing.make, wanted=wanted, by=By("ann", admin=True), now=now)).result()
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    done = gpulse("user", "disable", "bob")
+    assert (done.returncode, done.stdout) == (0, "disabled bob\n")
+    assert "bob still has gpu1:0 from" in done.stderr
+    assert "UTC" in done.stderr
+
+
 def test_all_are_disabled_or_none(gpulse, accounts):
     accounts(made(("ann", "admin"), ("bob", "viewer")))
     done = gpulse("user", "disable", "bob", "ann")

@@ -240,6 +240,10 @@ def test_gpus_that_are_not_there_or_broken(world: World):
     other = gpu(1, uuid="MIG-1", parent_uuid="GPU-1", mig_index=1, memory_total_bytes=10 * GIB)
     split = gpu(1, uuid="GPU-1", mig_enabled=True)
     assert told(split, other, seq=4, MIG_1="eve") == [gone, reality.Use(True, eve), gone, gone, gone]
+    # Of a broken card the instances are, too.
+    first = gpu(1, uuid="MIG-0", parent_uuid="GPU-1", mig_index=0, memory_total_bytes=10 * GIB)
+    broken = gpu(1, uuid="GPU-1", mig_enabled=True, remapped_rows_failed=True)
+    assert told(broken, first, seq=5)[1:3] == [reality.Use(True, usable=False)] * 2
 
 
 def test_nobody_loses_what_has_fallen_off_the_bus(world: World):

@@ -81,17 +81,45 @@ def test_what_is_held_for_who_wishes_comes_first_and_as_a_whole():
     assert refused("conflict", fleet(b="brrb"), start=0, n=1, held=held)
     # They have begun to use a part of it.
     assert picked(fleet(a="ff", b="fbrf"), start=0, n=2, held=held) == "b:0 b:3"
-    # Two holds, of which both, or the larger, can be had.
+    # Two holds, of which both can be had, or on one node one.
     held.append(reservation("a:0", 0, 1, "ann", id="g", hold=True))
     gpus = fleet(a="rf", b="frrf")
-    assert picked(gpus, start=0, n=3, held=held) == "b:0 b:1 b:2"
+    assert picked(gpus, start=0, n=3, held=held) == "a:0 b:1 b:2"
+    assert picked(gpus, start=0, n=3, same_node=True, held=held) == "b:0 b:1 b:2"
     assert picked(gpus, start=0, n=1, held=held) == "a:0"
     assert picked(
         fleet(a="r", b="rr"), start=0, n=3, held=[*held[1:], reservation("b:0 b:1", 0, 1, id="k", hold=True)]
     ) == ("a:0 b:0 b:1")
+    # The one that fits, whichever has the lower number; and two that do together.
+    held = [reservation("a:0", 0, 1, id="g", hold=True), reservation("a:1 a:2", 0, 1, id="h", hold=True)]
+    assert picked(fleet(a="rrrff"), start=0, n=2, held=held) == "a:1 a:2"
+    assert picked(fleet(a="rrr"), start=0, n=2, held=held) == "a:1 a:2"
+    assert picked(fleet(a="rrr"), start=0, n=3, held=held) == "a:0 a:1 a:2"
+    held += [reservation("b:0 b:1 b:2", 0, 1, id="k", hold=True), reservation("c:0 c:1", 0, 1, id="l", hold=True)]
+    assert picked(fleet(a="rrr", b="rrr", c="rr"), start=0, n=4, held=held) == "a:0 b:0 b:1 b:2"
+    assert picked(fleet(a="brr", b="rrr", c="rr"), start=0, n=4, held=held[1:]) == "a:1 a:2 c:0 c:1"
+    assert picked(fleet(a="rrr", b="rrr", c="rr"), start=0, n=3, same_node=True, held=held) == "b:0 b:1 b:2"
+    assert refused("conflict", fleet(a="rrr", b="rrrb", c="rr"), start=0, n=4, same_node=True, held=held)
+    # One that can never be had as a whole keeps none from being picked.
+    held = [reservation("a:0 a:1 a:2", 0, 1, id="h", hold=True), reservation("b:0 b:1", 0, 1, id="g", hold=True)]
+    assert picked(fleet(a="rrb", b="rr", c="f"), start=0, n=3, held=held) == "b:0 b:1 c:0"
+    apart = [reservation("a:0 b:0", 0, 1, id="h", hold=True)]
+    assert picked(fleet(a="rf", b="rf", c="ff"), start=0, n=2, same_node=True, held=apart) == "c:0 c:1"
+    held = [reservation("b:1 b:2", 0, 1, "ann", id="h", hold=True)]
     # Somebody else has it soon after.
     others = [reservation("b:2", 0.5, 2, "bob", id="o")]
     assert picked(fleet(a="ff", b="brrb"), others, start=0, n=2, held=held[:1]) == "a:0 a:1"
+
+
+def test_a_hold_that_is_not_there_as_it_was_held_keeps_nothing_else_away():
+    """A card that is split by now, and an instance of one that is whole again."""
+    parts = [gpu("a", 0, "reserved", parent_uuid="GPU-0", mig_index=index) for index in (0, 1)]
+    card = gpu("a", 0, "reserved", counted=False)
+    whole = [reservation("a:0", 0, 1, "ann", id="h", hold=True)]
+    assert picked([card, *parts, *fleet(b="f")], start=0, n=1, held=whole) == "b:0"
+    part = [reservation("a:0.1", 0, 1, "ann", id="h", hold=True)]
+    assert picked(fleet(a="r", b="f"), start=0, n=1, held=part) == "b:0"
+    assert picked([card, *parts, *fleet(b="f")], start=0, n=1, held=part) == "a:0.1"
 
 
 def test_split_cards_and_their_instances():

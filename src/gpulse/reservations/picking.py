@@ -44,22 +44,21 @@ def pick(
     at_once = start <= now + LATE_SECONDS
     can_be = _by_node([gpu for gpu in able if gpu.state in _NOW]) if at_once else there
     used = {gpu.node for gpu in gpus if gpu.counted and gpu.state != "free"}
-    own = [hold for hold in held if len(hold.places) <= wish.n]
-    while True:
-        free = _unbooked(can_be, start, end, [one for one in others if one not in own])
-        if not _enough(free, wish):
-            raise ReservationError(
-                409,
-                "conflict",
-                _taken(free, wish, at_once),
-                "take another time, or ask for fewer",
-                alternatives=_later(there, wish, start, end, others),
-            )
-        chosen = _chosen(free, wish, used, {place for hold in own for place in hold.places})
-        torn = [hold for hold in own if 0 < len({*hold.places} & {*chosen}) < len(hold.places)]
-        if not torn:
+    free = _unbooked(can_be, start, end, others)
+    if held:
+        unheld = _unbooked(can_be, start, end, [one for one in others if one not in held])
+        chosen = _with_held(free, unheld, wish, held, used)
+        if chosen is not None:
             return chosen
-        own.remove(min(torn, key=lambda hold: len(hold.places)))
+    if not _enough(free, wish):
+        raise ReservationError(
+            409,
+            "conflict",
+            _taken(free, wish, at_once),
+            "take another time, or ask for fewer",
+            alternatives=_later(there, wish, start, end, others),
+        )
+    return _chosen(free, wish.n, used)
 
 
 def _by_node(gpus: Sequence[GpuView]) -> dict[str, list[Place]]:
@@ -82,20 +81,50 @@ def _enough(free: _Free, wish: Wish) -> bool:
     return (max(counts, default=0) if wish.same_node else sum(counts)) >= wish.n
 
 
-def _chosen(free: _Free, wish: Wish, used: Collection[str], own: Collection[Place] = ()) -> tuple[Place, ...]:
-    """Their own first."""
+def _chosen(free: _Free, count: int, used: Collection[str]) -> tuple[Place, ...]:
     order = {node: at for at, node in enumerate(free)}
-    owned = {node: sum(place in own for place in places) for node, places in free.items()}
-    free = {node: sorted(places, key=lambda place: place not in own) for node, places in free.items()}
-    enough = [node for node, places in free.items() if len(places) >= wish.n]
+    enough = [node for node, places in free.items() if len(places) >= count]
     if enough:
         # Whole nodes stay whole, and big gaps stay big, for those who need them.
-        best = min(enough, key=lambda node: (-owned[node], node not in used, len(free[node]), order[node]))
-        return in_order(free[best][: wish.n])
+        best = min(enough, key=lambda node: (node not in used, len(free[node]), order[node]))
+        return tuple(free[best][:count])
     chosen: list[Place] = []
-    for node in sorted(free, key=lambda node: (-owned[node], -len(free[node]), node not in used, order[node])):
-        chosen += free[node][: wish.n - len(chosen)]
+    for node in sorted(free, key=lambda node: (-len(free[node]), node not in used, order[node])):
+        chosen += free[node][: count - len(chosen)]
     return in_order(chosen)
+
+
+def _with_held(
+    free: _Free, unheld: _Free, wish: Wish, held: Sequence[Reservation], used: Collection[str]
+) -> tuple[Place, ...] | None:
+    """Places with holds among them, the largest that can be had first; None where there are none with any of them.
+
+    A hold of which something is in use by now, or is not there as it was held, cannot be had as a whole.
+    """
+    reachable = {place for places in unheld.values() for place in places}
+    whole = [hold.places for hold in held if len(hold.places) <= wish.n and reachable.issuperset(hold.places)]
+    whole.sort(key=len, reverse=True)
+    for first in whole:
+        chosen, nodes = list(first), {place.node: None for place in first}
+        for places in whole:
+            near = not wish.same_node or nodes.keys() >= {place.node for place in places}
+            if places is not first and near and len(chosen) + len(places) <= wish.n:
+                chosen += places
+                nodes |= {place.node: None for place in places}
+        rest = _beside(free, list(nodes), wish, wish.n - len(chosen), used)
+        if rest is not None and not (wish.same_node and len(nodes) > 1):
+            return in_order([*chosen, *rest])
+    return None
+
+
+def _beside(free: _Free, nodes: Sequence[str], wish: Wish, count: int, used: Collection[str]) -> Sequence[Place] | None:
+    """So many more, on these nodes before others; None where there are not enough."""
+    near = [place for node in nodes for place in free.get(node, ())][:count]
+    elsewhere = {} if wish.same_node else {node: places for node, places in free.items() if node not in nodes}
+    missing = count - len(near)
+    if missing > sum(map(len, elsewhere.values())):
+        return None
+    return [*near, *_chosen(elsewhere, missing, used)] if missing else near
 
 
 def _later(there: _Free, wish: Wish, start: float, end: float, others: Sequence[Reservation]) -> list[Alternative]:
@@ -105,7 +134,7 @@ def _later(there: _Free, wish: Wish, start: float, end: float, others: Sequence[
     if moment is None:
         return []
     free = _unbooked(there, moment, moment + length, others)
-    chosen = _chosen(free, wish, ())
+    chosen = _chosen(free, wish.n, ())
     return [Alternative(start=moment, end=moment + length, places=chosen)] if _enough(free, wish) else []
 
 

@@ -120,12 +120,13 @@ def held_for(wanted: Wanted, others: Iterable[Reservation], by: By, now: float) 
     if wanted.hold or begun(wanted.start, now) > now:
         return []
     own = (other for other in others if other.hold and other.person == wanted.person and may_change(other, by))
-    return [other for other in own if other.state(now) == "now"]
+    return [other for other in own if other.holds and other.start < wanted.end and other.last > now]
 
 
 def taken_over(wanted: Wanted, others: Iterable[Reservation], by: By, now: float) -> list[Reservation]:
     """Those of the others that it ends: what its person holds from now on becomes what they have reserved."""
-    in_the_way = overlapping(wanted.places, now, wanted.end, held_for(wanted, others, by, now))
+    held = held_for(wanted, others, by, now)
+    in_the_way = overlapping(wanted.places, begun(wanted.start, now), wanted.end, held)
     # Of what was held for more than this, the rest would be lost.
     return [hold for hold in in_the_way if set(hold.places) <= set(wanted.places)]
 

@@ -19,7 +19,6 @@ _People = Mapping[str, list[tuple[str | None, Process]]]
 _USED, _ILL = 1, 2
 _KINDS = np.zeros(state.NOT_COUNTED + 1, np.uint8)
 _KINDS[[state.BUSY, state.IDLE]] = _USED
-_KINDS[state.UNHEALTHY] = _ILL
 
 
 class _Watched:
@@ -62,7 +61,9 @@ class Uses:
             self._find_nodes()
         states = fleet.node_columns.state.tobytes()
         # Figures come between the times that processes are told of.
-        kinds = _KINDS[fleet.gpu_columns.state].tobytes()
+        columns = fleet.gpu_columns
+        # A card that is split has no state, but may be broken.
+        kinds = np.where(columns.unhealthy, _ILL, _KINDS[columns.state]).astype(np.uint8).tobytes()
         for one in self._watched.values():
             node = one.node
             code = state.DOWN_NODE if node is None else states[node.slot]
@@ -127,7 +128,8 @@ def _use(place: Place, told: _Told, before: Use | None, now: float) -> Use:
     seen = tuple(_seen(login, on_it[login], known.get(login, now), now) for login in sorted(filter(None, on_it)))
     # Where processes are hidden from the probe, as in a container, only the card itself tells that it is used.
     unknown = None in on_it or (not seen and told.any(at, _USED))
-    return Use(up=True, seen=seen, unknown=unknown, usable=there and not told.any(at, _ILL))
+    ill = told.any(at, _ILL) or told.kinds.get(place.card.index) == _ILL
+    return Use(up=True, seen=seen, unknown=unknown, usable=there and not ill)
 
 
 def people_on(node: Node) -> _People:
