@@ -39,6 +39,7 @@ def test_what_was_released_is_told_to_whose_it_was(ann: Seen, records: Records):
     expect(dialog.locator(".label")).to_have_text("Released")
     expect(dialog).to_contain_text("Nobody came, so that it was released. It was reserved until")
     dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_have_count(0)
     page.get_by_role("button", name="List").click()
     row = page.get_by_role("region", name="List of reservations").get_by_role("listitem").filter(has_text="gpu2: 0")
     expect(row.filter(has_text="Released")).to_have_count(1)

@@ -332,6 +332,7 @@ def test_who_may_not_reserve_sees_all_and_is_not_led_astray(
         expect(opened).to_contain_text("Coming")
         expect(opened.get_by_role("button", name="Save")).to_have_count(0)
         page.keyboard.press("Escape")
+        expect(opened).to_have_count(0)
         sign_in = form(page).get_by_role("link", name="Sign in to reserve")
         if who is None:
             sign_in.click()

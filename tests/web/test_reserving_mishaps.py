@@ -176,6 +176,8 @@ def test_an_opened_one_is_asked_for_when_it_changes_and_when_the_hub_is_back(ann
     page.route(f"**/api/v1/reservations/{one['id']}", lambda route: route.abort())
     page.route("**/api/v1/when?*", lambda route: route.abort())
     opened.get_by_role("button", name="Close").click()
+    # It has such a field, too.
+    expect(opened).to_have_count(0)
     page.get_by_label("From").fill("mon 9:00")
     expect(form(page).locator(".when").first).to_contain_text("The hub does not answer")
     page.locator(f"{LIVE}.mine").click()
