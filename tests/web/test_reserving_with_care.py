@@ -3,10 +3,12 @@
 import json
 import re
 
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
+from tests.hub.running import RunningHub
 from tests.web import reserving
-from tests.web.browsing import Seen, seen_until
+from tests.web.accounts_site import enter
+from tests.web.browsing import Seen, seen_until, visit
 from tests.web.reserving import LIVE, drag, form, reserve, row_of, tomorrow, until_tried, x_of, y_of
 
 UNTIL = "Until, or for how long"
@@ -95,6 +97,18 @@ def test_nothing_moves_when_something_is_marked(ann: Seen):
     drag(page, (x_of(page, tomorrow(9)) + 1, row), (x_of(page, tomorrow(15)), row))
     until_tried(page, "gpu2: 1")
     assert page.get_by_role("grid").bounding_box() == top
+
+
+def test_a_fleet_without_gpus_is_no_mistake_of_who_looks(browser: Browser):
+    """As who has just started gpulse sees it on a machine that has none."""
+    with RunningHub("up", "--no-local") as hub, visit(browser, hub.url) as seen:
+        assert hub.process.stdout
+        page = enter(seen, hub.process.stdout.readline().decode().split(": ")[1].strip(), "#/reservations")
+        expect(form(page)).to_contain_text("There are no GPUs to reserve yet")
+        expect(form(page).locator(".when").last).to_contain_text("in 4h")
+        expect(form(page).locator(".wrong")).to_have_count(0)
+        page.get_by_role("button", name="Reserve", exact=True).click()
+        expect(form(page).locator(".wrong")).to_contain_text("There is no such GPU")
 
 
 def test_a_hub_without_reservations(ann: Seen):

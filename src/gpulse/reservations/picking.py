@@ -1,7 +1,7 @@
 """Picks the GPUs for a wish such as "any 4 with 40 GB on one node" that nobody has reserved in a span; pure."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from gpulse.errors import ReservationError
 from gpulse.fleet.finder import Wish, fits
@@ -39,7 +39,8 @@ def pick(
     able = [gpu for gpu in fitting if gpu.state not in _NEVER]
     there = _by_node(able)
     if not _enough(there, wish):
-        raise ReservationError(422, "no_gpus", _missing(fitting, there, wish), "ask for fewer, or for less of them")
+        less = "ask for fewer, or for less of them" if able else "ask for another model, or for less memory"
+        raise ReservationError(422, "no_gpus", _missing(fitting, there, wish), less)
     # Who starts now needs what is free now; a moment ahead of the hub's clock is still now.
     at_once = start <= now + LATE_SECONDS
     can_be = _by_node([gpu for gpu in able if gpu.state in _NOW]) if at_once else there
@@ -105,20 +106,23 @@ def _with_held(
     whole = [hold.places for hold in held if len(hold.places) <= wish.n and reachable.issuperset(hold.places)]
     whole.sort(key=len, reverse=True)
     for first in whole:
-        chosen, nodes = list(first), {place.node: None for place in first}
+        chosen = list(first)
         for places in whole:
-            near = not wish.same_node or nodes.keys() >= {place.node for place in places}
-            if places is not first and near and len(chosen) + len(places) <= wish.n:
+            if places is not first and len(chosen) + len(places) <= wish.n and _together(wish, [*first, *places]):
                 chosen += places
-                nodes |= {place.node: None for place in places}
-        rest = _beside(free, list(nodes), wish, wish.n - len(chosen), used)
-        if rest is not None and not (wish.same_node and len(nodes) > 1):
+        rest = _beside(free, chosen, wish, used) if _together(wish, chosen) else None
+        if rest is not None:
             return in_order([*chosen, *rest])
     return None
 
 
-def _beside(free: _Free, nodes: Sequence[str], wish: Wish, count: int, used: Collection[str]) -> Sequence[Place] | None:
-    """So many more, on these nodes before others; None where there are not enough."""
+def _together(wish: Wish, places: Iterable[Place]) -> bool:
+    return not wish.same_node or len({place.node for place in places}) == 1
+
+
+def _beside(free: _Free, chosen: Sequence[Place], wish: Wish, used: Collection[str]) -> Sequence[Place] | None:
+    """What is still wanted, on the nodes of what is chosen before others; None where there is not enough."""
+    count, nodes = wish.n - len(chosen), dict.fromkeys(place.node for place in chosen)
     near = [place for node in nodes for place in free.get(node, ())][:count]
     elsewhere = {} if wish.same_node else {node: places for node, places in free.items() if node not in nodes}
     missing = count - len(near)
@@ -171,7 +175,9 @@ def _missing(fitting: Sequence[GpuView], there: _Free, wish: Wish) -> str:
         return f"no node has {wish.n} such GPUs; the most on one is {max(map(len, there.values()))}"
     able = sum(map(len, there.values()))
     away = len(fitting) - able
-    told = f"there are {able} such GPUs, and {wish.n} are wanted"
+    if not able:
+        return "there is no such GPU" + (f" that is well; {away} down or unhealthy" if away else "")
+    told = f"there {'is 1 such GPU' if able == 1 else f'are {able} such GPUs'}, and {wish.n} are wanted"
     return told + (f"; {away} more are down or unhealthy" if away else "")
 
 
