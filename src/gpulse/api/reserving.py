@@ -153,8 +153,9 @@ async def places_of(hub: Hub, gpus: Sequence[WantedGpu], had: Collection[Place] 
     """ReservationError where there is no such GPU; those that somebody `had` may be gone meanwhile."""
     found: list[Place] = []
     for one in gpus:
-        if one.index is not None and Place(one.node, str(one.index)) in had:
-            found.append(Place(one.node, str(one.index)))
+        place = Place(one.node, str(one.index))
+        if place in had:
+            found.append(place)
             continue
         if not hub.fleet.has(one.node):
             near = await unknown_node(hub.fleet, one.node)
@@ -162,8 +163,8 @@ async def places_of(hub: Hub, gpus: Sequence[WantedGpu], had: Collection[Place] 
         there = ids_by_index(hub.fleet, one.node)
         if one.index is None:
             found += whole_node(hub, one.node)
-        elif str(one.index) in there:
-            found.append(Place(one.node, str(one.index)))
+        elif place.index in there:
+            found.append(place)
         else:
             has = f"{one.node} has {', '.join(list(there)[:64])}" if there else f"{one.node} has told of no GPU yet"
             raise ReservationError(422, "gpu_unknown", f"there is no GPU {one.node}:{one.index!s:.40}", has)

@@ -2,8 +2,9 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from typing import TypeVar
 
 import msgspec
 import typer
@@ -69,6 +70,9 @@ class _Untold(msgspec.Struct):
     next: str | None
 
 
+_AnyPage = TypeVar("_AnyPage", Page, _Untold)
+
+
 class _Instead(msgspec.Struct):
     gpus: list[Gpu]
     start: float
@@ -83,12 +87,12 @@ def zone_name() -> str:
 
 
 def moment(seconds: float) -> str:
-    """In full: Friday 20 November 2026, 18:00 CET."""
+    """In full: Friday 20 November 2026, 18:00 CET. It names its zone, UTC where this machine's has no name."""
     from gpulse.reservations.dates import shown
-    from gpulse.reservations.zones import own_zone
+    from gpulse.reservations.zones import own_zone_or_utc
 
     # Whole seconds, cut as those of times that people write: "now, for 1h" must not look a second short.
-    return shown(datetime.fromtimestamp(math.floor(seconds), own_zone()))
+    return shown(datetime.fromtimestamp(math.floor(seconds), own_zone_or_utc()[0]))
 
 
 def short(seconds: float) -> str:
@@ -168,22 +172,25 @@ def every(hub: Hub, wanted: dict[str, str]) -> list[Reservation]:
 
 
 def all_pages(hub: Hub, body: bytes, wanted: dict[str, str]) -> Page:
-    page = last = hub.decode(body, Page)
-    while last.next is not None:
-        last = hub.decode(hub.get("/reservations", wanted | {"before": last.next}), Page)
-        page.reservations += last.reservations
+    page, *others = _pages(hub, body, wanted, Page)
+    page.reservations += [one for other in others for one in other.reservations]
     return page
 
 
 def as_json(hub: Hub, body: bytes, wanted: dict[str, str], shown: Callable[[Reservation], bool]) -> bytes:
     """Those that are shown of however many pages there are, as the hub told of them."""
-    page = hub.decode(body, _Untold)
-    told = page.reservations
-    while page.next is not None:
-        page = hub.decode(hub.get("/reservations", wanted | {"before": page.next}), _Untold)
-        told += page.reservations
+    told = (raw for page in _pages(hub, body, wanted, _Untold) for raw in page.reservations)
     some = [raw for raw in told if shown(hub.decode(raw, Reservation))]
     return msgspec.json.encode({**hub.decode(body, dict[str, msgspec.Raw]), "reservations": some, "next": None})
+
+
+def _pages(hub: Hub, body: bytes, wanted: dict[str, str], kind: type[_AnyPage]) -> Iterator[_AnyPage]:
+    """The one that was answered, and those after it."""
+    page = hub.decode(body, kind)
+    yield page
+    while page.next is not None:
+        page = hub.decode(hub.get("/reservations", wanted | {"before": page.next}), kind)
+        yield page
 
 
 def find(hub: Hub, identity: str) -> str:

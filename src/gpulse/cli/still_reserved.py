@@ -1,19 +1,16 @@
 """What somebody who is shut out has reserved still: others cannot have it until somebody lets go of it."""
 
-import math
 import time
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 
 from sqlalchemy import Connection
 
+from gpulse.cli import booked
 from gpulse.cli.places import Gpu, text_of
 from gpulse.cli.tables import clean
 from gpulse.config import Config, database_url
 from gpulse.errors import GpulseError
-from gpulse.reservations.dates import shown
-from gpulse.reservations.zones import own_zone_or_utc
 from gpulse.store import Records
 from gpulse.store import reservations as table
 from gpulse.store.reservations import Kept
@@ -38,14 +35,10 @@ def lines(settings: Config, data: Path | None, names: Sequence[str]) -> list[str
 def _told(kept: Sequence[Kept]) -> list[str]:
     told = [
         clean(
-            f"{row.person} still has {text_of([Gpu(*place) for place in places])} from {_moment(row.start_at)}"
-            f" until {_moment(row.last_at)}; gpulse cancel {row.id} lets go of them"
+            f"{row.person} still has {text_of([Gpu(*place) for place in places])} from {booked.moment(row.start_at)}"
+            f" until {booked.moment(row.last_at)}; gpulse cancel {row.id} lets go of them"
         )
         for row, places in sorted(kept, key=lambda one: one[0].start_at)
     ]
     rest = len(told) - _MOST_TOLD
     return told[:_MOST_TOLD] + ([f"and {rest} more: gpulse reservations lists them"] if rest > 0 else [])
-
-
-def _moment(seconds: float) -> str:
-    return shown(datetime.fromtimestamp(math.floor(seconds), own_zone_or_utc()[0]))

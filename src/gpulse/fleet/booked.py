@@ -64,7 +64,8 @@ class Bookings(NamedTuple):
     def at(self, spot: Spot, whole: bool = True) -> Booked | None:
         """The reservation of now; who has reserved a card has all its MIG instances.
 
-        Of a card that is whole again an instance may be booked still; one that is not `whole` has none of their own.
+        Of a card that is whole again an instance may be booked still. `whole` is false of one that is split: what is
+        reserved of its instances is theirs alone.
         """
         found = self.now.get(spot) or self.now.get(card_of(spot))
         return found or max(self._in_parts(self.now, spot, whole), key=_end, default=None)

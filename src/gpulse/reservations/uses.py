@@ -61,9 +61,7 @@ class Uses:
             self._find_nodes()
         states = fleet.node_columns.state.tobytes()
         # Figures come between the times that processes are told of.
-        columns = fleet.gpu_columns
-        # A card that is split has no state, but may be broken.
-        kinds = np.where(columns.unhealthy, _ILL, _KINDS[columns.state]).astype(np.uint8).tobytes()
+        kinds = _kinds(fleet)
         for one in self._watched.values():
             node = one.node
             code = state.DOWN_NODE if node is None else states[node.slot]
@@ -113,23 +111,37 @@ class _Told(NamedTuple):
         found = {index_of(gpu): kind for gpu, kind in zip(node.gpus, kinds, strict=False)}
         return cls({index: kind for index, kind in found.items() if index is not None}, people_on(node))
 
-    def any(self, at: str, kind: int) -> bool:
-        return any(one == kind and _is_at(index, at) for index, one in self.kinds.items())
+    def at(self, place: Place) -> set[int]:
+        """The kinds of what is there: of a card that is split those of its instances, too."""
+        return {kind for index, kind in self.kinds.items() if _is_at(index, place)}
+
+    def is_split(self, card: Place) -> bool:
+        return any(index != card.index and _is_at(index, card) for index in self.kinds)
+
+
+def _kinds(fleet: Fleet) -> bytes:
+    """By slot."""
+    kinds = _KINDS[fleet.gpu_columns.state]
+    # A card that is split has no state, but may be broken.
+    kinds[fleet.gpu_columns.unhealthy] = _ILL
+    return kinds.tobytes()
 
 
 def _use(place: Place, told: _Told, before: Use | None, now: float) -> Use:
-    there = place.index in told.kinds or any(_is_at(index, place.index) for index in told.kinds)
-    # An instance of a card that is whole again is a part of that.
-    at = place.index if there else place.card.index
-    if not there and (at not in told.kinds or any(index != at and _is_at(index, at) for index in told.kinds)):
-        return _DOWN
-    on_it = _on(at, told.people)
+    at, kinds = place, told.at(place)
+    is_there = bool(kinds)
+    if not is_there:
+        # An instance of a card that is whole again is a part of that.
+        at, kinds = place.card, told.at(place.card)
+        if not kinds or told.is_split(at):
+            return _DOWN
+    on_it = at_place(at, told.people)
     known = {one.login: one.since for one in before.seen} if before is not None else {}
     seen = tuple(_seen(login, on_it[login], known.get(login, now), now) for login in sorted(filter(None, on_it)))
     # Where processes are hidden from the probe, as in a container, only the card itself tells that it is used.
-    unknown = None in on_it or (not seen and told.any(at, _USED))
-    ill = told.any(at, _ILL) or told.kinds.get(place.card.index) == _ILL
-    return Use(up=True, seen=seen, unknown=unknown, usable=there and not ill)
+    unknown = None in on_it or (not seen and _USED in kinds)
+    ill = _ILL in kinds or told.kinds.get(place.card.index) == _ILL
+    return Use(up=True, seen=seen, unknown=unknown, usable=is_there and not ill)
 
 
 def people_on(node: Node) -> _People:
@@ -146,21 +158,17 @@ def people_on(node: Node) -> _People:
 
 
 def at_place(place: Place, people: _People) -> dict[str | None, list[Process]]:
-    return _on(place.index, people)
-
-
-def _is_at(index: str, at: str) -> bool:
-    """On a card that is split are its instances, and those who are on one of them."""
-    return index == at or index.partition(".")[0] == at
-
-
-def _on(at: str, people: _People) -> dict[str | None, list[Process]]:
     there: dict[str | None, list[Process]] = {}
     for index, processes in people.items():
-        if _is_at(index, at):
+        if _is_at(index, place):
             for login, process in processes:
                 there.setdefault(login, []).append(process)
     return there
+
+
+def _is_at(index: str, place: Place) -> bool:
+    """On a card that is split are its instances, and those who are on one of them."""
+    return index == place.index or index.partition(".")[0] == place.index
 
 
 def _seen(login: str, processes: list[Process], first: float, now: float) -> Seen:
