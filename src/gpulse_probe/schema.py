@@ -136,6 +136,18 @@ GPU = (
     Field("compute_mode", "str", "", "fact", "who may compute: default, exclusive_process or prohibited"),
     Field("persistence", "bool", "", "fact", "the driver stays loaded while nobody uses the card"),
     Field("fault", "str", "", "value", "why the whole card cannot be read, such as GPU is lost"),
+    Field("age_seconds", "float", "seconds", "value", "age of this GPU's values, where older than devices_age_seconds"),
+    Field(
+        "failed_fields",
+        "[str]",
+        "",
+        "value",
+        "fields that could not be read this time though the card has them, also: processes; absent: none failed",
+    ),
+    Field("failed_reason", "str", "", "value", "why they failed, in words"),
+    Field(
+        "processes_listed", "bool", "", "fact", "false: the driver never lists this GPU's processes; absent: it does"
+    ),
     Field("memory_total_bytes", "int", "bytes", "fact", "memory of the device"),
     Field(
         "memory_used_bytes",
@@ -216,6 +228,20 @@ GPU = (
     Field("nvlink_sent_bytes_total", "int", "bytes", "counter", "bytes sent over all NVLink links"),
     Field("nvlink_received_bytes_total", "int", "bytes", "counter", "bytes received over all NVLink links"),
     Field("nvlink_errors_total", "int", "", "counter", "replay, recovery and CRC errors of all NVLink links"),
+    Field("fabric_state", "str", "", "value", "NVSwitch fabric: not_started, in_progress or completed"),
+    Field(
+        "fabric_status", "str", "", "value", "how joining the fabric ended: Success, or NVIDIA's words for the failure"
+    ),
+    Field("fabric_cluster_uuid", "str", "", "fact", "the NVLink domain it belongs to"),
+    Field("fabric_clique_id", "int", "", "fact", "the part of that domain whose GPUs reach each other"),
+    Field(
+        "fabric_faults",
+        "[str]",
+        "",
+        "value",
+        "what is wrong with its fabric: degraded_bandwidth, route_recovery, route_unhealthy, access_timeout_recovery, "
+        "incorrect_configuration; empty: nothing; absent: unknown",
+    ),
     Field("xid_events", "[XidEvent]", "", "part", "the last errors the driver told of since the probe started"),
 )
 

@@ -122,6 +122,10 @@ class Gpu(msgspec.Struct, omit_defaults=True):
     compute_mode: str | None = None
     persistence: bool | None = None
     fault: str | None = None
+    age_seconds: float | None = None
+    failed_fields: list[str] | None = None
+    failed_reason: str | None = None
+    processes_listed: bool | None = None
     memory_total_bytes: int | None = None
     memory_used_bytes: int | None = None
     memory_reserved_bytes: int | None = None
@@ -182,6 +186,11 @@ class Gpu(msgspec.Struct, omit_defaults=True):
     nvlink_sent_bytes_total: int | None = None
     nvlink_received_bytes_total: int | None = None
     nvlink_errors_total: int | None = None
+    fabric_state: str | None = None
+    fabric_status: str | None = None
+    fabric_cluster_uuid: str | None = None
+    fabric_clique_id: int | None = None
+    fabric_faults: list[str] | None = None
     xid_events: list[XidEvent] | None = None
 
 

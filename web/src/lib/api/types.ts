@@ -864,6 +864,14 @@ export interface components {
             /** @default null */
             fault?: string | null;
             /** @default null */
+            age_seconds?: number | null;
+            /** @default null */
+            failed_fields?: string[] | null;
+            /** @default null */
+            failed_reason?: string | null;
+            /** @default null */
+            processes_listed?: boolean | null;
+            /** @default null */
             memory_total_bytes?: number | null;
             /** @default null */
             memory_used_bytes?: number | null;
@@ -983,6 +991,16 @@ export interface components {
             nvlink_received_bytes_total?: number | null;
             /** @default null */
             nvlink_errors_total?: number | null;
+            /** @default null */
+            fabric_state?: string | null;
+            /** @default null */
+            fabric_status?: string | null;
+            /** @default null */
+            fabric_cluster_uuid?: string | null;
+            /** @default null */
+            fabric_clique_id?: number | null;
+            /** @default null */
+            fabric_faults?: string[] | null;
             /** @default null */
             xid_events?: components["schemas"]["XidEvent"][] | null;
             node: string;
@@ -2035,6 +2053,14 @@ export interface components {
             /** @default null */
             fault?: string | null;
             /** @default null */
+            age_seconds?: number | null;
+            /** @default null */
+            failed_fields?: string[] | null;
+            /** @default null */
+            failed_reason?: string | null;
+            /** @default null */
+            processes_listed?: boolean | null;
+            /** @default null */
             memory_total_bytes?: number | null;
             /** @default null */
             memory_used_bytes?: number | null;
@@ -2154,6 +2180,16 @@ export interface components {
             nvlink_received_bytes_total?: number | null;
             /** @default null */
             nvlink_errors_total?: number | null;
+            /** @default null */
+            fabric_state?: string | null;
+            /** @default null */
+            fabric_status?: string | null;
+            /** @default null */
+            fabric_cluster_uuid?: string | null;
+            /** @default null */
+            fabric_clique_id?: number | null;
+            /** @default null */
+            fabric_faults?: string[] | null;
             /** @default null */
             xid_events?: components["schemas"]["XidEvent"][] | null;
         };
