@@ -166,7 +166,7 @@ def test_what_the_fleet_has_not():
     error = refused("no_gpus", fleet(a="ff", b="ff"), n=3, same_node=True)
     assert (error.status, error.message) == (422, "no node has 3 such GPUs; the most on one is 2")
     assert refused("no_gpus", fleet(a="f"), n=2).message == "there is 1 such GPU, and 2 are wanted"
-    assert refused("no_gpus", fleet(a="d"), n=1).message == "there is no such GPU that is well; 1 down or unhealthy"
+    assert refused("no_gpus", fleet(a="d"), n=1).message == "there is no such GPU that can be given to anybody: 1 down"
     error = refused("no_gpus", [], n=1)
     assert (error.message, error.detail) == ("there is no such GPU", "ask for another model, or for less memory")
     refused("no_gpus", [GpuView(node="a", id="a", state="free")], n=1)
