@@ -6,6 +6,7 @@ The answer is JSON made ready for the wire, so that the parent need not take it 
 import json
 import os
 
+from gpulse_probe.known_processes import processes_known
 from gpulse_probe.tick import Tick
 
 _TRY_NVML_AGAIN_SECONDS = 60.0
@@ -90,7 +91,7 @@ class Devices:
         if found is None and tick.reports:
             return None, None
         records, uses = found or ([], [])
-        if not uses and records and not any(_lists_processes(record, records) for record in records):
+        if not processes_known(records, uses):
             return records, None
         listed_at = now - head.get("age_seconds", 0.0)
         return records, tick.run("processes", self._collect_processes, uses, listed_at)
@@ -187,13 +188,6 @@ class Devices:
     def _collect_processes(self, uses, listed_at, report):
         # By now: the driver may have taken its time, and processes end meanwhile.
         return self._processes.collect(self._system.monotonic(), report, uses, listed_at)
-
-
-def _lists_processes(record, records):
-    """Return whether the processes on a GPU are known; those on a card that is split are on its instances."""
-    if "fault" in record or record.get("processes_listed") is False or "processes" in record.get("failed_fields", ()):
-        return False
-    return "uuid" in record and all(other.get("parent_uuid") != record["uuid"] for other in records)
 
 
 def answers(system, page, hung_cards=None):

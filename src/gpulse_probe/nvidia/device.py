@@ -78,7 +78,6 @@ class Card(Part):
         """
         self.begin()
         values = {}
-        uses = []
         if self.again(now):
             self._ask_for_all()
         self.ask_facts(now)
@@ -98,8 +97,7 @@ class Card(Part):
             self._read_now_and_then()
         if self.fault is None:
             self._ask_own_activity(now, values)
-        if self.fault is None and not self.instances and "uuid" in self.facts:
-            uses = self._running.ask(self.facts["uuid"], wall_time, self.refused)
+        uses = [] if self.instances else self.ask_processes(self._running, wall_time)
         self.end(report)
         record = self._record(values)
         records = [record]
@@ -119,7 +117,7 @@ class Card(Part):
             record.update(values)
             self.failed.update(self._slow_failed)
             if not self.instances:
-                self.put_processes(self._running if "uuid" in self.facts else None, record)
+                self.put_processes(self._running, record)
             self.put_failures(record)
             if self._was_lost:
                 # What it refused on its way back may be there again.

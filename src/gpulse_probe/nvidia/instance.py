@@ -44,10 +44,9 @@ class Instance(Part):
         """This instance's record and the uses of its processes; of a card that is lost only the facts."""
         self.begin()
         values = {}
-        uses = []
         if card_fault is not None:
             self.fault = card_fault
-            return self._record(values), uses
+            return self._record(values), []
         if self.again(now):
             self._forbidden = {}
             self._every_tick = self.bound(readings.MIG_EVERY_TICK)
@@ -58,8 +57,7 @@ class Instance(Part):
         self.keep_memory_total(values)
         if self.fault is None and self._card.has_activity and "gpu_instance_id" in self.facts:
             self.ask_activity(self._card.handle, self.facts["gpu_instance_id"], now, values)
-        if self.fault is None and "uuid" in self.facts:
-            uses = self._running.ask(self.facts["uuid"], wall_time, self.refused)
+        uses = self.ask_processes(self._running, wall_time)
         self.end(report)
         return self._record(values), uses
 
@@ -71,6 +69,6 @@ class Instance(Part):
             record["fault"] = self.fault
             return record
         record.update(values)
-        self.put_processes(self._running if "uuid" in self.facts else None, record)
+        self.put_processes(self._running, record)
         self.put_failures(record)
         return record

@@ -10,7 +10,6 @@ _ASK_AGAIN_SECONDS = 600.0
 _TURN_SECONDS = 7.0
 UUID = "nvmlDeviceGetUUID"
 _MOST_REASONS = 3
-# A use names its device, so a device without a name has no list of processes.
 _NAMELESS = Refused(binding.NVML_ERROR_UNKNOWN, UUID)
 
 
@@ -126,10 +125,19 @@ class Part:
         record["failed_fields"] = sorted(self.failed)
         record["failed_reason"] = "; ".join(reasons[:_MOST_REASONS]) + (" and %d more" % more if more > 0 else "")
 
+    def ask_processes(self, running, wall_time):
+        """Return the uses of the processes; a device without a name has none, as a use names its device."""
+        if self.fault is not None or "uuid" not in self.facts:
+            return []
+        uses = running.ask(self.facts["uuid"], wall_time, self.refused)
+        self._successes += running.failure is None and running.listed
+        return uses
+
     def put_processes(self, running, record):
         """Say in a record whether the processes on the device are known."""
-        if running is None or running.failure is not None:
-            self.failed["processes"] = running.failure if running else _NAMELESS
+        failure = running.failure if "uuid" in self.facts else _NAMELESS
+        if failure is not None:
+            self.failed["processes"] = failure
         elif not running.listed:
             record["processes_listed"] = False
 
@@ -137,7 +145,8 @@ class Part:
         """Memory is read as a whole, but its size is a fact that outlives a failed reading."""
         if "memory_total_bytes" in values:
             self.facts["memory_total_bytes"] = values["memory_total_bytes"]
-        self.failed.pop("memory_total_bytes", None)
+        if "memory_total_bytes" in self.facts:
+            self.failed.pop("memory_total_bytes", None)
 
     def begin(self):
         self.fault = None

@@ -9,7 +9,8 @@ import re
 from collections import namedtuple
 from xml.etree import ElementTree
 
-from gpulse_probe.nvidia_smi.failures import Unread, failure, warnings
+from gpulse_probe.known_processes import processes_known
+from gpulse_probe.nvidia_smi.failures import ERRORS, ESSENTIAL, NO_VALUE, Unread, failure, plain, warnings
 from gpulse_probe.nvidia_smi.fields import (
     CARD,
     INSTANCE,
@@ -18,11 +19,13 @@ from gpulse_probe.nvidia_smi.fields import (
     THROTTLE_REASONS,
     count,
     ecc_totals,
+    fabric,
     fields,
     text_of,
 )
 
-# gpus and uses are None where they are unknown (reports say why), [] where there are none.
+# gpus and uses are None where they are unknown (reports say why), [] where there are none. uses are also None where no
+# GPU's processes could be read; where some could, the others have "processes" in failed_fields.
 # gpus: records of the schema's Gpu; uses: dicts with pid, uuid (of the GPU or MIG instance), kinds and, where
 # they are known, memory_bytes and name; reports: messages.
 Reading = namedtuple("Reading", "gpus uses reports")
@@ -40,7 +43,13 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 _LEFT_OUT = ("supported_clocks", "accounted_processes")
 
 # Sections of a GPU that mislead when their end is missing: sums, lists, and values that have a better one below.
-_WHOLE_OR_NOT = ("ecc_errors", "clocks_event_reasons", "clocks_throttle_reasons", "gpu_power_readings")
+_WHOLE_OR_NOT = ("ecc_errors", "clocks_event_reasons", "clocks_throttle_reasons", "gpu_power_readings", "fabric")
+_ENDS_EARLY = "the document of nvidia-smi ends early"
+# Marks an element whose end is missing.
+_CUT = "cut"
+
+# Where the fields stand without which nobody can say whether a GPU is in use.
+_PATHS = {field: paths for field, _convert, paths in CARD if field in ESSENTIAL}
 
 # Nothing we read lies deeper in a GPU.
 _DEEPEST = 4
@@ -104,7 +113,7 @@ class _Document:
             )
         if not self._gpus and (self._described or self._attached or not self._ended):
             return Reading(None, None, reports)
-        return Reading(self._gpus, self._uses, reports)
+        return Reading(self._gpus, self._uses if processes_known(self._gpus, self._uses) else None, reports)
 
     def _read_gpu(self, index, piece):
         """Each GPU is parsed on its own, so that a damaged one costs nothing but itself."""
@@ -125,6 +134,7 @@ class _Document:
                 self._reports.append(f"nvidia-smi: GPU {index} has neither a UUID nor a bus id and is left out")
             return
         ecc_totals(values, card)
+        fabric(values, card)
         reasons = _throttle_reasons(element)
         if reasons is not None:
             card["throttle_reasons"] = reasons
@@ -132,13 +142,28 @@ class _Document:
         action = text_of(values.get("gpu_recovery_action", ""))
         if action or values.get("gpu_reset_status/reset_required") == "Yes":
             self._reports.append(f"{unread.gpu}: the driver asks for: {(action or 'Reset')[:60]}")
+        lost = "" if complete else _ENDS_EARLY if cut else "the document of nvidia-smi is damaged"
+        for field in ESSENTIAL if lost else ():
+            if field not in card and all(path not in values for path in _PATHS[field]):
+                unread.fail(field, lost)
+        # Nothing is asked of a card that is lost.
+        processes = True if "fault" in card else _processes_state(element, lost)
+        self._put_processes(card, processes)
+        unread.put_failures(card)
         self._gpus.append(card)
         if "uuid" in card:
-            instances = self._instances(element, card)
+            instances = self._instances(element, card, processes)
             self._gpus.extend(instances)
             self._uses.extend(_uses(element, card["uuid"], instances, unread))
 
-    def _instances(self, element, card):
+    def _put_processes(self, record, state):
+        """state: True where the processes of the card are listed, False where they never are, or why not this time."""
+        if state is False:
+            record["processes_listed"] = False
+        elif state is not True:
+            self._unread.fail("processes", state)
+
+    def _instances(self, element, card, processes):
         instances = []
         for device in element.iterfind("mig_devices/mig_device"):
             values = {}
@@ -156,6 +181,10 @@ class _Document:
             profile = _profile(values, record.get("memory_total_bytes"), card.get("memory_total_bytes"))
             if profile:
                 record["mig_profile"] = profile
+            if "memory_used_bytes" not in record and device.get(_CUT) is not None:
+                self._unread.fail("memory_used_bytes", _ENDS_EARLY)
+            self._put_processes(record, processes)
+            self._unread.put_failures(record)
             instances.append(record)
         return instances
 
@@ -207,6 +236,8 @@ def _beginning(piece):
                 opened.pop()
     except ElementTree.ParseError:
         damaged = True
+    for element in opened:
+        element.set(_CUT, "")
     if len(opened) > 1 and opened[1].tag in _WHOLE_OR_NOT:
         root.remove(opened[1])
     return root, not damaged and not opened
@@ -248,6 +279,24 @@ def _profile(values, memory, card_memory):
     eighths = -(-8 * memory // card_memory)
     gigabytes = -(-card_memory // (1 << 30))
     return f"{slices}g.{(eighths * gigabytes + 4) // 8}gb"
+
+
+def _processes_state(element, lost):
+    """Return whether the card lists its processes: True, False for never, or in words why not this time.
+
+    lost: why the end of the description is missing; "" where it is not.
+    """
+    processes = element.find("processes")
+    if processes is None:
+        return lost or False
+    if processes.get(_CUT) is not None:
+        return lost
+    text = plain((processes.text or "").strip())
+    if len(processes) or not text:
+        return True
+    if text in NO_VALUE and text not in ERRORS:
+        return False
+    return "%s from nvidia-smi" % processes.text.strip().strip("[]")[:60]
 
 
 def _uses(element, card_uuid, instances, unread):
