@@ -44,13 +44,12 @@ class Hang:
         """Return the card's records as they are now: facts, values while they are young enough, and their age."""
         age = None if self._read_at is None else now - self._read_at
         found = []
-        for record in self._records or ({"index": index, "vendor": "nvidia"},):
-            failed = failed_fields(record)
+        for last in self._records or ({"index": index, "vendor": "nvidia"},):
             if age is None or age > KEEP_VALUES_SECONDS:
-                record = {name: value for name, value in record.items() if name in self._facts}
+                record = {name: value for name, value in last.items() if name in self._facts}
             else:
-                record = dict(record, age_seconds=round(age, 1))
-            record["failed_fields"] = failed
+                record = dict(last, age_seconds=round(age, 1))
+            record["failed_fields"] = failed_fields(last)
             record["failed_reason"] = waiting(self.call, now - self.since)
             found.append(record)
         return found

@@ -101,7 +101,8 @@ class Sampler:
         else:
             gpus, processes = sample.gpus, sample.processes
             if gpus == "null":
-                gpus, processes, patch = self._last_known(json.loads(sample.reports)[0]["message"])
+                # Of several reasons the last is about the last means that was tried.
+                gpus, processes, patch = self._last_known(json.loads(sample.reports)[-1]["message"])
             reports, collectors = _joined(reports, sample.reports), _joined(collectors, sample.collectors)
         if sample is not None:
             if "gpu_source" in sample.head:

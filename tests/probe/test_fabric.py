@@ -1,6 +1,8 @@
 """The health of the NVSwitch fabric, by NVML and from documents of nvidia-smi."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -69,10 +71,7 @@ def test_a_driver_that_knows_the_second_version_only(fake):
     assert (found["fabric_clique_id"], found["fabric_faults"]) == (3, ["degraded_bandwidth"])
 
 
-def test_the_fake_has_the_layout_of_nvidias_binding(fake, make_fake):
-    import subprocess
-    import sys
-
+def test_the_fake_has_the_layout_of_nvidias_binding(fake):
     fake.describe(h100_node(1) + f"  fabric completed status 2 clique 9 cluster {CLUSTER} health 291\n")
     script = (
         "import json\nfrom pynvml import *\nnvmlInit()\ninfo = {}\n"

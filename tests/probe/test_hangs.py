@@ -2,6 +2,7 @@
 
 import re
 import time
+from itertools import pairwise
 
 import pytest
 
@@ -198,7 +199,7 @@ def test_a_card_is_tried_again_with_pauses_that_grow(trial):
         if trial.alive and hangs._trial is None:
             trial.alive[-1].released = True
     assert starts[0] == 110
-    pauses = [later - earlier for earlier, later in zip(starts, starts[1:], strict=False)]
+    pauses = [later - earlier for earlier, later in pairwise(starts)]
     assert pauses == sorted(pauses)
     assert 590 < pauses[-1] <= 640
     assert list(hangs.cards) == [2]

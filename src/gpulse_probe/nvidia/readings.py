@@ -185,9 +185,7 @@ EVERY_TICK = (
         (),
         (c_ulonglong,),
         _throttle,
-        _reading(
-            ("throttle_reasons",), "nvmlDeviceGetCurrentClocksThrottleReasons", (), (c_ulonglong,), _throttle
-        ),
+        _reading(("throttle_reasons",), "nvmlDeviceGetCurrentClocksThrottleReasons", (), (c_ulonglong,), _throttle),
     ),
     _first_in_percent("encoder_utilization_ratio", "nvmlDeviceGetEncoderUtilization"),
     _first_in_percent("decoder_utilization_ratio", "nvmlDeviceGetDecoderUtilization"),
