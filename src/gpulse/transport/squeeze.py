@@ -20,7 +20,7 @@ def squeeze(source: str) -> str:
 
 
 def without_meanings(schema: str) -> str:
-    """The table of fields without units and meanings, on the same lines: those are for people, and nodes do not read."""
+    """The table of fields without units and meanings, which are for people, on the same lines."""
     lines = schema.splitlines()
     calls = [node for node in ast.walk(ast.parse(schema)) if isinstance(node, ast.Call)]
     texts = [text for call in calls if _makes_field(call) for text in (call.args[2], call.args[4])]

@@ -7,9 +7,9 @@ on stdout too, so whatever it printed is given to read() as it is.
 import codecs
 import re
 from collections import namedtuple
-from xml.etree import ElementTree
 
 from gpulse_probe.known_processes import processes_known
+from gpulse_probe.nvidia_smi.elements import CUT, flatten, gpu_element
 from gpulse_probe.nvidia_smi.failures import ERRORS, ESSENTIAL, NO_VALUE, Unread, failure, plain, warnings
 from gpulse_probe.nvidia_smi.fields import (
     CARD,
@@ -31,28 +31,15 @@ from gpulse_probe.nvidia_smi.fields import (
 Reading = namedtuple("Reading", "gpus uses reports")
 
 LARGEST_DOCUMENT = 16 << 20
-LARGEST_GPU = 1 << 20
 MOST_GPUS = 256
 
 KINDS = {"C": "compute", "G": "graphics", "M": "mps"}
 
 _GPU = re.compile(r"<gpu[\s>]")
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-# Long lists nobody asks for: three quarters of a document are the clocks a card could have.
-_LEFT_OUT = ("supported_clocks", "accounted_processes")
-
-# Sections of a GPU that mislead when their end is missing: sums, lists, and values that have a better one below.
-_WHOLE_OR_NOT = ("ecc_errors", "clocks_event_reasons", "clocks_throttle_reasons", "gpu_power_readings", "fabric")
 _ENDS_EARLY = "the document of nvidia-smi ends early"
-# Marks an element whose end is missing.
-_CUT = "cut"
 
 # Where the fields stand without which nobody can say whether a GPU is in use.
 _PATHS = {field: paths for field, _convert, paths in CARD if field in ESSENTIAL}
-
-# Nothing we read lies deeper in a GPU.
-_DEEPEST = 4
 
 
 def read(document):
@@ -117,14 +104,14 @@ class _Document:
 
     def _read_gpu(self, index, piece):
         """Each GPU is parsed on its own, so that a damaged one costs nothing but itself."""
-        element, complete = _element(piece)
+        element, complete = gpu_element(piece)
         cut = not self._ended and index + 1 == self._described
         if not complete and not cut:
             self._reports.append(f"nvidia-smi: the description of GPU {index} is damaged, some of it cannot be read")
         if element is None:
             return
         values = {"@id": element.get("id", "")}
-        _flatten(element, "", values)
+        flatten(element, "", values)
         card = dict(self._versions, index=index, vendor="nvidia")
         unread = self._unread
         unread.begin(index, values["@id"])
@@ -167,7 +154,7 @@ class _Document:
         instances = []
         for device in element.iterfind("mig_devices/mig_device"):
             values = {}
-            _flatten(device, "", values)
+            flatten(device, "", values)
             record = dict(self._versions, index=card["index"], vendor="nvidia", parent_uuid=card["uuid"])
             if "name" in card:
                 record["name"] = card["name"]
@@ -181,7 +168,7 @@ class _Document:
             profile = _profile(values, record.get("memory_total_bytes"), card.get("memory_total_bytes"))
             if profile:
                 record["mig_profile"] = profile
-            if "memory_used_bytes" not in record and device.get(_CUT) is not None:
+            if "memory_used_bytes" not in record and device.get(CUT) is not None:
                 self._unread.fail("memory_used_bytes", _ENDS_EARLY)
             self._put_processes(record, processes)
             self._unread.put_failures(record)
@@ -192,65 +179,6 @@ class _Document:
 def _between(text, tag):
     value, ended, _ = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")
     return value.strip() if ended else ""
-
-
-def _element(piece):
-    """The GPU's element, None where not even its start can be read, and whether it is complete."""
-    end = piece.find("</gpu>")
-    piece = piece[: end + 6] if end >= 0 else piece
-    for tag in _LEFT_OUT:
-        start = piece.find(f"<{tag}>")
-        if start >= 0:
-            end = piece.find(f"</{tag}>", start)
-            piece = piece[:start] + (piece[end + len(tag) + 3 :] if end >= 0 else "")
-    if len(piece) > LARGEST_GPU:
-        return None, False
-    try:
-        return ElementTree.fromstring(piece), True  # noqa: S314 - it holds no DTD, see read()
-    except ElementTree.ParseError:
-        # nvidia-smi prints a process's name as it is, so it may hold what XML forbids.
-        return _beginning(_with_escaped_names(piece))
-
-
-def _with_escaped_names(piece):
-    before, *rest = piece.split("<process_name>")
-    pieces = [before]
-    for each in rest:
-        name, end, after = each.partition("</process_name>")
-        name = _NOT_IN_XML.sub("\ufffd", name).replace("&amp;", "&").replace("&", "&amp;").replace("<", "&lt;")
-        pieces += ["<process_name>", name, end, after] if end else ["<process_name>", each]
-    return "".join(pieces)
-
-
-def _beginning(piece):
-    """The element as far as it goes, and whether that is to its end; what is cut has no text."""
-    parser = ElementTree.XMLPullParser(("start", "end"))
-    parser.feed(piece)
-    root, opened, damaged = None, [], False
-    try:
-        for event, element in parser.read_events():
-            if event == "start":
-                root = element if root is None else root
-                opened.append(element)
-            else:
-                opened.pop()
-    except ElementTree.ParseError:
-        damaged = True
-    for element in opened:
-        element.set(_CUT, "")
-    if len(opened) > 1 and opened[1].tag in _WHOLE_OR_NOT:
-        root.remove(opened[1])
-    return root, not damaged and not opened
-
-
-def _flatten(element, path, values):
-    """Text by path, such as fb_memory_usage/total."""
-    for child in element:
-        if not len(child):
-            if child.text:
-                values[path + child.tag] = child.text.strip()
-        elif path.count("/") < _DEEPEST and child.tag not in ("processes", "mig_devices"):
-            _flatten(child, path + child.tag + "/", values)
 
 
 def _throttle_reasons(element):
@@ -289,7 +217,7 @@ def _processes_state(element, lost):
     processes = element.find("processes")
     if processes is None:
         return lost or False
-    if processes.get(_CUT) is not None:
+    if processes.get(CUT) is not None:
         return lost
     text = plain((processes.text or "").strip())
     if len(processes) or not text:
@@ -306,7 +234,7 @@ def _uses(element, card_uuid, instances, unread):
     uses = []
     for process in element.iterfind("processes/process_info"):
         values = {}
-        _flatten(process, "", values)
+        flatten(process, "", values)
         pid = count(values.get("pid", ""))
         if not pid:
             continue
