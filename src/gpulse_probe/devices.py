@@ -6,6 +6,7 @@ The answer is JSON made ready for the wire, so that the parent need not take it 
 import json
 import os
 
+from gpulse_probe.known_processes import processes_known
 from gpulse_probe.tick import Tick
 
 _TRY_NVML_AGAIN_SECONDS = 60.0
@@ -19,7 +20,8 @@ encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Devices:
-    def __init__(self, system, page, parent_pid=None):
+    def __init__(self, system, page, parent_pid=None, hung_cards=None):
+        """hung_cards: cards that are not touched while requests name them, {index: hangs.Hang}."""
         # Loaded in the child, so that the parent does not hold it too.
         from gpulse_probe.collectors.processes import Processes
 
@@ -28,6 +30,7 @@ class Devices:
         self._parent_pid = os.getppid() if parent_pid is None else parent_pid
         self._processes = Processes(system, mark=self._note)
         self._hung_before = frozenset()
+        self._hung_cards = {} if hung_cards is None else hung_cards
         self._events = {}
         self._nvml = None
         self._nvml_due = 0.0
@@ -43,13 +46,15 @@ class Devices:
     def answer(self, request=b""):
         """One sample as five lines of JSON: head, gpus, processes, reports, collectors.
 
-        The request is a dictionary as JSON: hung (what earlier children hung in), xid_events (what they learnt of),
-        updates (columns of what changed will do) and full (they will not, this time); all may be missing.
+        The request is a dictionary as JSON: hung (what earlier children hung in), hung_cards (the cards they hung in),
+        xid_events (what they learnt of), updates (columns of what changed will do) and full (they will not, this
+        time); all may be missing.
         The head has gpu_source, age_seconds (of the GPU data), restart (the child wants to be replaced), xid_events
         and update: then the second line has columns instead of gpus, and the third has nothing.
         """
         wanted = json.loads(request.decode("ascii")) if request else {}
         self._hung_before = frozenset(wanted.get("hung", ()))
+        self._release_cards(wanted.get("hung_cards", ()))
         self._events = wanted.get("xid_events") or self._events
         tick = Tick()
         head = {}
@@ -86,8 +91,18 @@ class Devices:
         if found is None and tick.reports:
             return None, None
         records, uses = found or ([], [])
+        if not processes_known(records, uses):
+            return records, None
         listed_at = now - head.get("age_seconds", 0.0)
         return records, tick.run("processes", self._collect_processes, uses, listed_at)
+
+    def _release_cards(self, hung):
+        """Read cards again that do not hang any more."""
+        for index in [index for index in self._hung_cards if index not in hung]:
+            if self._nvml is not None:
+                self._nvml.release(index)
+            else:
+                del self._hung_cards[index]
 
     def _changes(self, source, records, processes, full):
         if self._columns is None:
@@ -119,7 +134,7 @@ class Devices:
 
         end_with(self._parent_pid)
         try:
-            self._nvml = NvidiaNvml(self._system, self._page, self._events)
+            self._nvml = NvidiaNvml(self._system, self._page, self._events, self._hung_cards)
         except Refused as refusal:
             if refusal.code == NO_LIBRARY:
                 self._missing = _NO_LIBRARY
@@ -175,14 +190,40 @@ class Devices:
         return self._processes.collect(self._system.monotonic(), report, uses, listed_at)
 
 
-def answers(system, page):
-    """The function a device child runs. The driver's library is loaded in the child, at its first request."""
+def answers(system, page, hung_cards=None):
+    """The function a device child runs. The driver's library is loaded in the child, at its first request.
+
+    hung_cards: as for Devices. Each child has those that hang when it is started.
+    """
     devices = []
     parent_pid = os.getpid()
 
     def answer(request):
         if not devices:
-            devices.append(Devices(system, page, parent_pid))
+            devices.append(Devices(system, page, parent_pid, hung_cards))
         return devices[0].answer(request)
 
     return answer
+
+
+def trials(system):
+    """Return what makes, for the index of a card, the function a child runs to see whether the card hangs."""
+    parent_pid = os.getpid()
+
+    def try_card(index):
+        def answer(_request):
+            from gpulse_probe.collectors.nvidia_nvml import NvidiaNvml
+            from gpulse_probe.page import Page
+            from gpulse_probe.parent_death import end_with
+
+            end_with(parent_pid)
+            nvml = NvidiaNvml(system, Page(), only=index)
+            now = system.monotonic()
+            for moment in (now, now + 1.0):
+                # Some figures are made of two samples.
+                nvml.collect(moment, bool)
+            return b""
+
+        return answer
+
+    return try_card

@@ -31,11 +31,15 @@ def get_status(snapshot):
 
 
 def _card(gpu, users):
-    utilization = gpu.get("utilization_ratio")
+    # A card that hangs keeps its last values for a while: they are not those of now.
+    failed = gpu.get("failed_fields", ())
+    utilization, used = (
+        None if name in failed else gpu.get(name) for name in ("utilization_ratio", "memory_used_bytes")
+    )
     return {
         "index": gpu.get("index"),
         "name": gpu.get("name"),
-        "use_mem": _mib(gpu.get("memory_used_bytes")),
+        "use_mem": _mib(used),
         "tot_mem": _mib(gpu.get("memory_total_bytes")),
         "utilize": None if utilization is None else round(100 * utilization),
         "temp": gpu.get("temperature_celsius"),

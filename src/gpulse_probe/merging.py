@@ -14,11 +14,15 @@ def merged(whole, update=None):
     _put(snapshot, "devices_age_seconds", update.get("devices_age_seconds"))
     for name, value in update.get("host", {}).items():
         _put(snapshot["host"], name, value)
-    processes = snapshot.get("processes", [])
-    _put_columns(snapshot.get("gpus", []), update.get("gpus"))
+    put_changes(snapshot.get("gpus", []), snapshot.get("processes", []), update)
+    return snapshot
+
+
+def put_changes(gpus, processes, update):
+    """Write the columns of an update into the records of the last whole Snapshot."""
+    _put_columns(gpus, update.get("gpus"))
     _put_columns(processes, update.get("processes"))
     _put_columns([use for process in processes for use in process["gpus"]], update.get("uses"))
-    return snapshot
 
 
 def _put_columns(records, columns):

@@ -11,6 +11,7 @@ from gpulse_probe.collectors.infiniband import Infiniband
 from gpulse_probe.collectors.machine import Machine
 from gpulse_probe.collectors.memory import Memory
 from gpulse_probe.collectors.networks import Networks
+from gpulse_probe.hangs import KEEP_VALUES_SECONDS, Hang, Hangs, failed_fields
 from gpulse_probe.page import Page
 from gpulse_probe.tick import Tick
 from gpulse_probe.watchdog import DEADLINE_SECONDS, Watchdog
@@ -26,9 +27,10 @@ _LASTING = schema.GPU_FACTS | {"xid_events"}
 # processes are those of its last whole answer, "null" where they are unknown.
 Sample = namedtuple("Sample", "head asked_at gpus processes reports collectors")
 # One tick, from which a line is made: dictionaries of the Snapshot's plain fields, of probe and host; lists of
-# reports and collectors as texts; gpus and processes as texts, "null" where they are unknown. fault: why GPUs that
-# were known cannot be read. columns: what of the devices is not as last told as a whole, as a text; None: anything.
-Moment = namedtuple("Moment", "now snapshot probe host gpus processes reports collectors fault columns")
+# reports and collectors as texts; gpus and processes as texts, "null" where they are unknown. patch: where no child
+# answers, what differs from its last answer for each GPU, {field: values}. columns: what of the devices is not as last
+# told as a whole, as a text; None: anything.
+Moment = namedtuple("Moment", "now snapshot probe host gpus processes reports collectors patch columns")
 
 
 class Sampler:
@@ -37,7 +39,11 @@ class Sampler:
         self._system = system
         self._collectors = [collector(system) for collector in collectors]
         page = Page()
-        self._watchdog = Watchdog(devices.answers(system, page), page, deadline or DEADLINE_SECONDS)
+        deadline = deadline or DEADLINE_SECONDS
+        hung_cards = {}
+        self._watchdog = Watchdog(devices.answers(system, page, hung_cards), page, deadline)
+        self._watchdog.card_hangs = self._card_hangs
+        self._hangs = Hangs(hung_cards, devices.trials(system), 2 * deadline, self._watchdog.slow_deadline)
         self._interval = interval
         self._patience = min(1.0, interval / 2.0) if interval else 0.0
         self._seq = 0
@@ -68,6 +74,7 @@ class Sampler:
 
     def moment(self):
         now = self._system.monotonic()
+        self._hangs.look(now)
         self._watchdog.ask(self._wanted(now))
         tick = Tick()
         host = {}
@@ -78,30 +85,32 @@ class Sampler:
         snapshot = dict(self._fixed, time=round(self._system.time(), 3), seq=self._seq)
         self._seq += 1
         gpus = processes = "null"
+        patch = None
         reports, collectors = tick.reports, tick.collectors
         complaint = self._watchdog.complaint()
         probe = dict(self._probe)
         if complaint is not None:
             reports.append({"collector": "devices", "message": complaint})
+        sample = self._sample
         if self._watchdog.lost:
             if complaint is None:
                 reports.append({"collector": "devices", "message": _FIRST_TIME})
             collectors.append({"name": "devices", "outcome": "failed", "duration_seconds": 0.0})
             reports, collectors = devices.encode(reports), devices.encode(collectors)
-            fault = complaint
+            gpus, processes, patch = self._last_known(complaint)
         else:
-            sample = self._sample
             gpus, processes = sample.gpus, sample.processes
-            fault = json.loads(sample.reports)[0]["message"] if gpus == "null" else None
+            if gpus == "null":
+                # Of several reasons the last is about the last means that was tried.
+                gpus, processes, patch = self._last_known(json.loads(sample.reports)[-1]["message"])
             reports, collectors = _joined(reports, sample.reports), _joined(collectors, sample.collectors)
+        if sample is not None:
             if "gpu_source" in sample.head:
                 probe["gpu_source"] = sample.head["gpu_source"]
-            age = sample.head.get("age_seconds", 0.0) + self._system.monotonic() - sample.asked_at
-            if age > _FRESH_SECONDS:
+            age = self._system.monotonic() - _read_at(sample)
+            if age > _FRESH_SECONDS and gpus != "null":
                 snapshot["devices_age_seconds"] = round(age, 1)
-        if gpus == "null":
-            gpus = self._facts_only(fault)
-        return Moment(now, snapshot, probe, host, gpus, processes, reports, collectors, fault, columns)
+        return Moment(now, snapshot, probe, host, gpus, processes, reports, collectors, patch, columns)
 
     def close(self):
         """End the children of the collectors and of the devices."""
@@ -109,11 +118,14 @@ class Sampler:
             if hasattr(collector, "close"):
                 collector.close()
         self._watchdog.close()
+        self._hangs.close()
 
     def _wanted(self, now):
         wanted = self._updates.wanted(now) if self._updates else {}
         if self._events:
             wanted["xid_events"] = self._events
+        if self._hangs.cards:
+            wanted["hung_cards"] = list(self._hangs.cards)
         return wanted
 
     def _wait_for_devices(self):
@@ -158,15 +170,57 @@ class Sampler:
             del self._queue[0]
         return None if told_whole else self._columns
 
-    def _facts_only(self, fault):
-        """The GPUs known before they fell silent, without the values nobody knows now."""
+    def _card_hangs(self, index, call, since, child):
+        """Remember a card in which a child hangs, for its successors."""
+        records, read_at = [], None
+        if self._last_gpus is not None:
+            gpus, _processes = self._last_records()
+            records = [gpu for gpu in gpus if gpu["index"] == index]
+            read_at = _read_at(self._sample) - max([gpu.get("age_seconds", 0.0) for gpu in records] or [0.0])
+        self._hangs.add(index, Hang(call, since, records, read_at, _LASTING), child, self._system.monotonic())
+
+    def _last_records(self):
+        """The GPUs that were known last, and their processes: None where these were not."""
+        from gpulse_probe.merging import put_changes
+
+        gpus, processes = json.loads(self._last_gpus), None
+        if self._sample.gpus == self._last_gpus:
+            processes = json.loads(self._sample.processes)
+            put_changes(gpus, processes or [], json.loads(self._columns))
+        return gpus, processes
+
+    def _last_known(self, reason):
+        """What is known of the GPUs while none is read, as gpus, processes and patch of a Moment.
+
+        Where a call about one card hangs, only that one is unknown, and the others are as old as their last sample.
+        Otherwise all are, and nothing but their facts is known. Processes are None where they are unknown.
+        """
         if self._last_gpus is None:
-            return "null"
-        known = [
-            dict({name: value for name, value in gpu.items() if name in _LASTING}, fault=fault)
-            for gpu in json.loads(self._last_gpus)
-        ]
-        return devices.encode(known)
+            return "null", "null", None
+        now = self._system.monotonic()
+        gpus, processes = self._last_records()
+        hung = {index: hang.records(index, now) for index, hang in self._hangs.cards.items()}
+        one = self._watchdog.card in hung and now - _read_at(self._sample) <= KEEP_VALUES_SECONDS
+        known = []
+        for gpu in gpus:
+            of_card = hung.get(gpu["index"])
+            # A card and its instances are in the order they had.
+            silent = of_card.pop(0) if of_card else None
+            if one:
+                known.append(silent or gpu)
+                continue
+            kept = {name: value for name, value in gpu.items() if name in _LASTING}
+            kept["failed_fields"] = failed_fields(gpu)
+            kept["failed_reason"] = silent["failed_reason"] if silent else reason
+            known.append(kept)
+        names = ("failed_fields", "failed_reason", "age_seconds") if one else ("failed_fields", "failed_reason")
+        patch = {name: [gpu.get(name) for gpu in known] for name in names}
+        return devices.encode(known), devices.encode(processes) if one else "null", patch
+
+
+def _read_at(sample):
+    """When a sample's values were read, at the latest."""
+    return sample.asked_at - sample.head.get("age_seconds", 0.0)
 
 
 def whole(moment):

@@ -1,7 +1,5 @@
 """Updates: a whole Snapshot when something came or went, otherwise what is not as in the last whole one."""
 
-import json
-
 from gpulse_probe import devices, schema
 from gpulse_probe.sampler import whole
 
@@ -18,8 +16,7 @@ class Updates:
         self._whole_due = 0.0
         self._host = {}
         self._known = None
-        self._fault = None
-        self._count = 0
+        self._patch = None
 
     def wanted(self, now):
         """What a device child is to be told."""
@@ -29,17 +26,16 @@ class Updates:
         return wanted
 
     def line(self, moment):
-        known = (moment.gpus != "null", moment.processes != "null", moment.fault is not None)
-        # While the GPUs are unknown nothing of them has to come from the child.
-        at_will = moment.fault is not None and moment.now >= self._whole_due
+        patch = None if moment.patch is None else sorted(moment.patch)
+        known = (moment.gpus != "null", moment.processes != "null", patch)
+        # While no child answers nothing of the GPUs has to come from one.
+        at_will = patch is not None and moment.now >= self._whole_due
         if self._whole_seq is None or moment.columns is None or known != self._known or at_will:
             self._known = known
             self._whole_seq = moment.snapshot["seq"]
             self._whole_due = moment.now + WHOLE_EVERY_SECONDS - self._interval
-            self._fault = moment.fault
+            self._patch = moment.patch
             self._host = moment.host
-            if moment.fault is not None and known[0]:
-                self._count = len(json.loads(moment.gpus))
             return whole(moment)
         host = self._host_changes(moment.host)
         if _HOST_FACTS.intersection(host):
@@ -59,10 +55,9 @@ class Updates:
             head["host"] = host
         parts = [devices.encode(head)[:-1]]
         columns = moment.columns
-        if moment.fault is not None:
-            columns = "{}"
-            if moment.fault != self._fault and moment.gpus != "null":
-                columns = devices.encode({"gpus": {"fault": [moment.fault] * self._count}})
+        if moment.patch is not None:
+            changed = {name: values for name, values in moment.patch.items() if values != self._patch[name]}
+            columns = devices.encode({"gpus": changed}) if changed else "{}"
         if columns != "{}":
             parts.append("," + columns[1:-1])
         if moment.reports != "[]":

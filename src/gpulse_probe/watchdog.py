@@ -4,6 +4,7 @@ import json
 import time
 
 from gpulse_probe.child import Child, ChildEnded
+from gpulse_probe.hangs import waiting
 
 DEADLINE_SECONDS = 5.0
 # The driver may take this long to wake the cards of a big node when nobody keeps it loaded.
@@ -15,8 +16,11 @@ _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 60.0
 # What children hung in is remembered so long, for those that can do without it.
 _REMEMBER_SECONDS = 600.0
-# Children that not even SIGKILL ends; with so many there is no point in losing another to the driver.
+# Children that not even SIGKILL ends; with so many there is no point in losing another to the driver, unless each hangs
+# in a card of its own: those cards are left alone.
 MOST_ABANDONED = 3
+# Whoever waits for the driver so long is told.
+_REPORT_SECONDS = 2.0
 
 
 class Watchdog:
@@ -25,7 +29,9 @@ class Watchdog:
     def __init__(self, answer, page, deadline=DEADLINE_SECONDS, start_child=Child, clock=time.monotonic):
         """`answer` is what the child runs, `page` where it notes what it is about to do."""
         self.deadline = deadline
-        self._slow_deadline = max(deadline, min(SLOW_DEADLINE_SECONDS, _SLOW_FACTOR * deadline))
+        self.slow_deadline = max(deadline, min(SLOW_DEADLINE_SECONDS, _SLOW_FACTOR * deadline))
+        # Called with (index, call, since, child) when a child hangs in a call about one card.
+        self.card_hangs = None
         self._answer = answer
         self._page = page
         self._start_child = start_child
@@ -52,7 +58,7 @@ class Watchdog:
         self._bury()
         self.wait(0.0)
         now = self._clock()
-        if self._child is None and now >= self._start_at and len(self._abandoned) < MOST_ABANDONED:
+        if self._child is None and now >= self._start_at and self._may_start():
             self._child = self._start_child(self._answer)
         if self._child is None or self._asked_at is not None:
             return
@@ -111,23 +117,26 @@ class Watchdog:
         return self._asked_at is not None and _is_slow(self._note)
 
     @property
+    def card(self):
+        """The index of the card in which the last child hangs; None where it is not about one card."""
+        return None if self._silent_since is None or self._ended else _parted(self._doing)[0]
+
+    @property
     def overdue(self):
         """Whether an answer should have been there long ago."""
         return self._silent_since is not None or self._waited() >= self.deadline
 
     def complaint(self):
-        """What is wrong, in words; None while answers come in time."""
-        if not self.overdue:
-            return None
-        if self._ended:
+        """Say what is being waited for, or what went wrong; None while answers come in time."""
+        if self._silent_since is not None and self._ended:
             text = self._ended
         else:
             waits = self._silent_since is None
-            gpu, call = _parted(self._note if waits else self._doing)
-            who = "NVML" if call.startswith("nvml") else "nvidia-smi" if call == "nvidia-smi" else "the node"
-            seconds = self._clock() - (self._note_since if waits else self._silent_since)
-            text = "%s%s has not answered for %d s (%s)" % (gpu, who, seconds, call or "starting")
-        if len(self._abandoned) >= MOST_ABANDONED:
+            if waits and (self._asked_at is None or self._clock() - self._note_since < _REPORT_SECONDS):
+                return None
+            gpu, call = _parted((self._note or "") if waits else self._doing)
+            text = waiting(call, self._clock() - (self._note_since if waits else self._silent_since), gpu)
+        if not self._may_start():
             text += "; %d readers are stuck in the driver and cannot be ended, reboot the node" % len(self._abandoned)
         return text
 
@@ -138,6 +147,11 @@ class Watchdog:
         while self._abandoned and time.monotonic() < end:
             self._bury()
             time.sleep(0.005)
+
+    def _may_start(self):
+        """Return whether another child may be risked."""
+        cards = {card for _child, card in self._abandoned} - {None}
+        return len(self._abandoned) < max(MOST_ABANDONED, len(cards) + 1)
 
     def _waited(self):
         """How long the child has been at something that may take long."""
@@ -155,12 +169,18 @@ class Watchdog:
             return
         if self._silent_since is not None:
             self._doing, self._ended = note or self._doing, None
-        if quiet >= (self._slow_deadline if _is_slow(note) else self.deadline):
+        if quiet >= (self.slow_deadline if _is_slow(note) else self.deadline):
             self._silent_since = self._silent_since or self._note_since
             self._doing, self._ended = note or self._doing, None
             if note:
                 self._hung_in[note] = now
-            self._let_go(now)
+            gpu, call = _parted(note)
+            child = self._child
+            self._let_go(now, gpu)
+            if gpu is not None and self.card_hangs is not None:
+                self.card_hangs(gpu, call, self._note_since, child)
+                # The next child leaves that card alone, so it need not wait long.
+                self._start_at, self._pause = now + _FIRST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS
 
     def _child_ended(self, ended):
         now = self._clock()
@@ -169,24 +189,25 @@ class Watchdog:
         self._ended = "the reader of the GPUs ended (%s): %s" % (what or "starting", str(ended).strip().split("\n")[-1])
         self._let_go(now)
 
-    def _let_go(self, now):
+    def _let_go(self, now, card=None):
         self._child.abandon()
-        self._abandoned.append(self._child)
+        self._abandoned.append((self._child, card))
         self._child = self._asked_at = None
         self._start_at = now + self._pause
         self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
         self._bury()
 
     def _bury(self):
-        self._abandoned = [child for child in self._abandoned if not child.gone()]
+        self._abandoned = [(child, card) for child, card in self._abandoned if not child.gone()]
         forget = self._clock() - _REMEMBER_SECONDS
         self._hung_in = {note: since for note, since in self._hung_in.items() if since > forget}
 
 
 def _parted(note):
-    """Which GPU a note is about, as a text to begin with, and the call."""
+    """The index of the GPU a note is about, None where it is about none, and the call."""
     gpu, separator, call = note.partition(": ")
-    return (gpu + separator, call) if separator else ("", note)
+    number = gpu[len("GPU ") :]
+    return (int(number), call) if separator and gpu.startswith("GPU ") and number.isdigit() else (None, note)
 
 
 def _is_slow(note):

@@ -114,6 +114,17 @@ struct gpu_instance_profile_v2 {
     char name[96];
 };
 
+/* The third version; the second ends before healthSummary. */
+struct fabric_info {
+    unsigned version;
+    unsigned char clusterUuid[16];
+    nvmlReturn_t status;
+    unsigned cliqueId;
+    unsigned char state;
+    unsigned healthMask;
+    unsigned char healthSummary;
+};
+
 #define EVENT_XID 0x8ull
 struct event_data_v1 { nvmlDevice_t device; u64 eventType, eventData; };
 struct event_data { nvmlDevice_t device; u64 eventType, eventData; unsigned gpuInstanceId, computeInstanceId; };

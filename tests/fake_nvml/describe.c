@@ -101,6 +101,8 @@ static const char *parse_gpu_line(char **words, const char *rest, struct gpu *gp
         return parse_mig(words + 1, gpu);
     if (strcmp(words[0], "gpm") == 0)
         return parse_metric(words + 1, gpu);
+    if (strcmp(words[0], "fabric") == 0)
+        return parse_fabric(words + 1, &gpu->fabric);
     if (strcmp(words[0], "throttle") == 0) {
         if (!(wrong = parse_throttle(words + 1, &number)))
             gpu->numbers[THROTTLE] = constant(number);

@@ -50,6 +50,13 @@ struct mig {
 
 struct metric { unsigned id; struct value value; };
 
+struct fabric {
+    int known;
+    unsigned state, clique, health;
+    nvmlReturn_t status;
+    unsigned char cluster[16];
+};
+
 struct gpu {
     char name[TEXT], uuid[TEXT], serial[TEXT], bus_id[32], vbios[32], part[32];
     struct value numbers[NUMBERS];
@@ -58,6 +65,7 @@ struct gpu {
     unsigned process_count, xid_count, mig_count, metric_count;
     struct mig migs[MAX_MIGS];
     struct metric metrics[MAX_METRICS];
+    struct fabric fabric;
 };
 
 enum fault_kind { FAULT_RETURN, FAULT_SLOW, FAULT_HANG };
@@ -111,6 +119,9 @@ const char *parse_mig(char **words, struct gpu *gpu);
 const char *parse_metric(char **words, struct gpu *gpu);
 const char *parse_fault(char **words, const char *line, int gpu, struct description *description);
 void *grow(void *list, unsigned count, size_t size);
+
+/* fabric.c */
+const char *parse_fabric(char **words, struct fabric *fabric);
 
 /* source.c */
 struct description *current(void);

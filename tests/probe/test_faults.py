@@ -151,7 +151,8 @@ def test_hang_in_the_middle_of_a_stream_and_recovery(fake, pids):
         fake.describe(with_fault("nvmlDeviceGetPowerUsage hang", 2, [Process(pids[0], sm=30)]))
         hung_at = time.time()
         snapshot = probe.until(lambda taken: taken["reports"])
-        assert 4.5 < snapshot["time"] - hung_at < 15
+        assert 1.5 < snapshot["time"] - hung_at < 15
+        probe.until(lambda taken: "failed_fields" in taken["gpus"][1])
         seen = set()
         for _ in range(6):
             asked = time.monotonic()
@@ -159,11 +160,11 @@ def test_hang_in_the_middle_of_a_stream_and_recovery(fake, pids):
             assert time.monotonic() - asked - stalls.since(asked) < 4, "a snapshot waited for the card"
             seen.update(messages(snapshot))
             assert snapshot["host"]["memory_total_bytes"] > 0
-            assert [known_values(gpu) for gpu in snapshot["gpus"]] == [[], []]
+            assert [known_values(gpu) for gpu in snapshot["gpus"]] == [list(VALUES)] * 2
             assert [gpu["name"] for gpu in snapshot["gpus"]] == ["NVIDIA H100 80GB HBM3"] * 2
-            assert "processes" not in snapshot
-        assert any(text.startswith("GPU 1: NVML has not answered for ") for text in seen)
-        assert all(text.endswith(" s (nvmlDeviceGetPowerUsage)") for text in seen)
+            assert ["failed_fields" in gpu for gpu in snapshot["gpus"]] == [False, True]
+            assert len(snapshot["processes"]) == 1
+        assert all(text.startswith("waiting for the driver (nvmlDeviceGetPowerUsage, GPU 1), ") for text in seen)
         fake.describe(h100_node(2, [Process(pids[0], sm=30)]))
         snapshot = probe.until(lambda taken: not taken["reports"])
         assert [known_values(gpu) for gpu in snapshot["gpus"]] == [list(VALUES)] * 2
@@ -178,7 +179,7 @@ def test_hang_at_the_first_call(fake):
     # What may take long is given six times the deadline, but not for ever.
     assert 5.5 < time.monotonic() - began < 20
     (message,) = messages(snapshot)
-    assert re.fullmatch(r"NVML has not answered for ([6-9]|\d\d+) s \(nvmlInit_v2\)", message)
+    assert re.fullmatch(r"waiting for the driver \(nvmlInit_v2\), ([6-9]|\d\d+) s", message)
     assert "gpus" not in snapshot
     assert snapshot["host"]["cpu_threads"] >= 1
 

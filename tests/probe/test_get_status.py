@@ -83,3 +83,9 @@ def test_what_runs_on_an_instance_runs_on_its_card():
     status = get_status(snapshot(gpu(0), *instances, processes=[{"pid": 7, "user": "bob", "name": "a", "gpus": uses}]))
     [card] = status["gpus"]
     assert card["users"] == [{"pid": 7, "username": "bob", "mem(MiB)": 2048, "command": "a"}]
+
+
+def test_old_values_of_a_card_that_hangs_are_null():
+    hung = gpu(utilization_ratio=0.5, failed_fields=["utilization_ratio", "memory_used_bytes", "processes"])
+    (card,) = get_status(snapshot(hung))["gpus"]
+    assert (card["utilize"], card["use_mem"], card["tot_mem"]) == (None, None, 81920)

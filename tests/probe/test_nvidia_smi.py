@@ -24,7 +24,8 @@ def document(*gpus: str, attached: int | None = None) -> bytes:
 
 
 def gpu(*parts: str, uuid: str = "GPU-1", place: str = "00000000:3B:00.0") -> str:
-    return f'<gpu id="{place}"><product_name>Test</product_name><uuid>{uuid}</uuid>{"".join(parts)}</gpu>'
+    lists = "" if any("<processes>" in part for part in parts) else "<processes></processes>"
+    return f'<gpu id="{place}"><product_name>Test</product_name><uuid>{uuid}</uuid>{"".join(parts)}{lists}</gpu>'
 
 
 ALIVE = "<temperature><gpu_temp>40 C</gpu_temp></temperature>"
@@ -103,6 +104,8 @@ def test_a_lost_gpu_has_a_fault_and_a_report(text):
         "name": "Test",
         "pci_bus_id": "00000000:86:00.0",
         "fault": fault,
+        "failed_fields": ["fan_ratio", "uuid"],
+        "failed_reason": f"{fault} from nvidia-smi",
     }
     assert "fault" not in reading.gpus[0]
     assert len(reading.reports) == 1

@@ -143,3 +143,24 @@ def test_a_program_that_cannot_be_run_is_a_failure(tmp_path):
     answer, reports = collect(NvidiaSmi(system, Page()), 0.0)
     assert answer[:2] == (None, None)
     assert reports == [f"{tmp_path}/usr/bin/nvidia-smi cannot be run: Exec format error"]
+
+
+def test_values_are_as_old_as_the_question(tmp_path):
+    """A program that takes long reads some of its values at its start."""
+    printing(tmp_path, DOCUMENT)
+    system = machine(tmp_path, f"sleep 0.5; cat {tmp_path}/printed")
+    collector = NvidiaSmi(system, Page())
+    collect(collector, 10.0)
+    assert collect(collector, 12.0)[0].age_seconds == 2.0
+
+
+def test_a_lost_card_keeps_its_facts(tmp_path):
+    facts = b"<product_name>X</product_name><fb_memory_usage><total>80 MiB</total><used>7 MiB</used></fb_memory_usage>"
+    collector = NvidiaSmi(printing(tmp_path, DOCUMENT.replace(b"<temperature>", facts + b"<temperature>")), Page())
+    collect(collector, 0.0)
+    lost = DOCUMENT.replace(b"GPU-1", b"GPU is lost").replace(b"40 C", b"GPU is lost")
+    (tmp_path / "printed").write_bytes(lost)
+    (card,) = collect(collector, 60.0)[0].gpus
+    assert (card["fault"], card["uuid"], card["name"]) == ("GPU is lost", "GPU-1", "X")
+    assert card["memory_total_bytes"] == 80 << 20
+    assert not {"memory_used_bytes", "temperature_celsius"} & set(card)

@@ -31,7 +31,10 @@ def _seconds(document: bytes) -> float:
 
 def check(reading: Reading) -> None:
     """Well-formed, whatever was read."""
-    assert (reading.gpus is None) == (reading.uses is None)
+    if reading.gpus is None:
+        assert reading.uses is None
+    elif reading.uses is None:
+        assert all(_without_list(gpu) for gpu in reading.gpus)
     assert all(type(report) is str and report for report in reading.reports)
     uuids = {gpu.get("uuid") for gpu in reading.gpus or ()}
     for gpu in reading.gpus or ():
@@ -41,6 +44,11 @@ def check(reading: Reading) -> None:
         assert use["uuid"] in uuids
         assert type(use["pid"]) is int
         assert type(use.get("name", "")) is str
+
+
+def _without_list(gpu):
+    failed = "processes" in gpu.get("failed_fields", ())
+    return failed or gpu.get("processes_listed") is False or "fault" in gpu or gpu.get("mig_enabled")
 
 
 # Without the long lists of clocks, so that a cut falls where it matters.
@@ -57,7 +65,12 @@ def test_a_cut_document_gives_nothing_but_the_truth(name, share):
     reading = read(document[: int(share * len(document))])
     check(reading)
     for gpu in reading.gpus or ():
-        assert {field: whole[gpu["uuid"]][field] for field in gpu} == gpu
+        told = {field: value for field, value in gpu.items() if not field.startswith("failed_")}
+        assert {field: whole[gpu["uuid"]][field] for field in told} == told
+        cut = set(gpu.get("failed_fields", ())) - set(whole[gpu["uuid"]].get("failed_fields", ()))
+        assert cut <= {"utilization_ratio", "memory_used_bytes", "processes"}
+        missing = {"utilization_ratio", "memory_used_bytes"} & set(whole[gpu["uuid"]]) - set(gpu)
+        assert missing <= cut, "what was cut off looks as if the card did not have it"
 
 
 @needs_documents

@@ -54,6 +54,35 @@ def test_a_card_that_is_whole_again_has_all_a_whole_card_has(fake, pids):
         assert collected.reports == []
 
 
+def test_mig_is_seen_to_be_switched_within_five_seconds(fake):
+    fake.describe(CUT + instance("1g.5gb", 9, "MIG-1"))
+    with Collecting(fake) as collector:
+        assert len(collector.after().gpus) == 2
+        fake.describe(WHOLE)
+        (card,) = collector.after(5).gpus
+        assert (card["mig_enabled"], card["utilization_ratio"]) == (False, 0.55)
+        fake.describe(CUT + instance("1g.5gb", 9, "MIG-1"))
+        assert [gpu["uuid"] for gpu in collector.after(5).gpus] == ["GPU-x", "MIG-1"]
+
+
+def test_a_card_that_comes_back_to_the_driver_is_seen_within_five_seconds(fake):
+    fake.describe(h100_node(2))
+    with Collecting(fake) as collector:
+        assert len(collector.after().gpus) == 2
+        fake.describe(h100_node(1))
+        assert len(collector.after(5).gpus) == 1
+        fake.describe(h100_node(2))
+        assert len(collector.after(5).gpus) == 2
+
+
+def test_a_card_that_can_be_opened_again_is_seen_within_five_seconds(fake):
+    fake.describe(h100_node(2) + "  fault nvmlDeviceGetHandleByIndex_v2 unknown_error\n")
+    with Collecting(fake) as collector:
+        assert collector.after().gpus[1]["fault"] == "Unknown Error"
+        fake.describe(h100_node(2))
+        assert "fault" not in collector.after(5).gpus[1]
+
+
 def test_instances_have_true_activity_too(fake):
     fake.describe(CUT + instance("1g.5gb", 9, "MIG-1") + instance("2g.10gb", 3, "MIG-2"))
     with Collecting(fake) as collector:

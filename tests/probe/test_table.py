@@ -217,3 +217,40 @@ def test_sizes(count, text):
 )
 def test_durations(seconds, text):
     assert duration(seconds) == text
+
+
+def row(gpu, **snapshot):
+    """The line of one GPU."""
+    text = draw({**SNAPSHOT, "gpus": [{"index": 0, "uuid": "GPU-0", "name": "X", **gpu}], **snapshot}, None, 300, False)
+    return next(line for line in text.splitlines() if line.startswith("  0  X"))
+
+
+def test_what_is_unknown_is_said_to_be():
+    line = row({"failed_fields": ["utilization_ratio"], "failed_reason": "Unknown Error from Y"}, processes=[])
+    assert line.endswith("unknown: utilization_ratio (Unknown Error from Y)")
+    assert row({"processes_listed": False}, processes=[]).endswith("processes are not listed")
+    hung = {"failed_fields": ["processes"], "failed_reason": "waiting for Z, 7 s", "age_seconds": 8.2}
+    assert row(hung, processes=[]).endswith("unknown: processes (waiting for Z, 7 s), read 8 s ago")
+
+
+def test_unknown_processes_are_not_none():
+    without = {name: value for name, value in SNAPSHOT.items() if name != "processes"}
+    assert "The processes on the GPUs are unknown." in draw(without, None, 120, colour=False)
+    assert "unknown" not in draw({**without, "processes": []}, None, 120, colour=False)
+
+
+def test_old_values_are_said_to_be():
+    assert "(read 5 s ago)" in draw({**SNAPSHOT, "devices_age_seconds": 5.3}, None, 160, colour=False)
+    assert "ago" not in draw({**SNAPSHOT, "devices_age_seconds": 1.0}, None, 160, colour=False)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "told"),
+    [([GIB, GIB], "alice 2G"), ([None], "alice –"), ([None, None], "alice –"), ([None, 3 * GIB], "alice 3G+")],
+)
+def test_a_sum_over_unknowns_is_not_zero(sizes, told):
+    processes = [
+        {"pid": 5 + at, "user": "alice", "gpus": [{"uuid": "GPU-0", **({"memory_bytes": held} if held else {})}]}
+        for at, held in enumerate(sizes)
+    ]
+    assert row({}, processes=processes).endswith(told)

@@ -17,7 +17,7 @@ import gpulse_probe
 from gpulse.transport import bundle as bundle_module
 from gpulse.transport.binding import cut
 from gpulse.transport.bundle import BOOT, make_bundle
-from gpulse.transport.squeeze import squeeze
+from gpulse.transport.squeeze import squeeze, without_meanings
 from gpulse_probe import boot as boot_module
 from gpulse_probe.boot import START_MARKER
 from gpulse_probe.nvidia.names import NUMBERS, STRUCTURES
@@ -192,6 +192,18 @@ def test_cut_keeps_what_the_wanted_needs_and_no_more():
     source = head + needed + "'text'\nD = 4\n"
     assert cut(source, {"g"}) == head + needed
     assert cut(source, {"D"}) == "# head\n\nimport os\nD = 4\n"
+
+
+def test_the_table_of_fields_travels_without_its_meanings():
+    source = Path(gpulse_probe.__file__).with_name("schema.py").read_text("utf-8")
+    cut_down = without_meanings(squeeze(source))
+    assert cut_down.count("\n") == source.count("\n")
+    made: dict[str, object] = {}
+    exec(compile(cut_down, "schema.py", "exec"), made)  # noqa: S102 - a file of our own
+    original = gpulse_probe.schema
+    assert made["GPU_FACTS"] == original.GPU_FACTS
+    for name, fields in original.RECORDS.items():
+        assert [field._replace(unit="", meaning="") for field in fields] == list(made["RECORDS"][name])
 
 
 def test_squeezed_source_is_the_same_program_on_the_same_lines():

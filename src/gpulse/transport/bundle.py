@@ -12,7 +12,7 @@ from threading import Lock
 import gpulse_probe
 from gpulse.errors import BundleError
 from gpulse.transport.binding import cut
-from gpulse.transport.squeeze import squeeze
+from gpulse.transport.squeeze import squeeze, without_meanings
 from gpulse_probe.nvidia.names import NUMBERS, STRUCTURES
 
 # One line for sh, bash, dash, tcsh and fish alike, so without ' ! \ and newline. It reads exactly N bytes with
@@ -58,6 +58,7 @@ AGENT_ONLY = (
 _RUN_AS_FILE = "import sys\nfrom gpulse_probe.__main__ import main\n\nsys.exit(main())\n"
 # The same sources make the same bytes, so that a version can be told by its content.
 _making = Lock()
+_SCHEMA = "gpulse_probe/schema.py"
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 
 
@@ -91,6 +92,7 @@ def _made(without: tuple[str, ...]) -> Bundle:
         for path, name in paths
         if name not in without and not name.startswith(tuple(entry for entry in without if entry.endswith("/")))
     }
+    sources[_SCHEMA] = without_meanings(sources[_SCHEMA])
     boot = sources.pop("gpulse_probe/boot.py")
     binding = cut(_binding_source(), {*NUMBERS, *STRUCTURES})
     packed = io.BytesIO()

@@ -65,7 +65,8 @@ def snapshot(node: str, reading: document.Reading, message: str, seq: int, now: 
     taken["reports"] += [{"collector": "nvidia_smi", "message": text} for text in reading.reports]
     if reading.gpus is not None:
         taken["gpus"] = reading.gpus
-        taken["processes"] = _processes(reading.uses)
+        if reading.uses is not None:
+            taken["processes"] = _processes(reading.uses)
     return taken
 
 

@@ -4,6 +4,7 @@ from collections import namedtuple
 
 from gpulse_probe.commands import DeadlinePassed, StillStuck
 from gpulse_probe.nvidia_smi import document
+from gpulse_probe.schema import GPU_FACTS
 
 USUAL_PLACES = (
     "/usr/bin",
@@ -53,19 +54,34 @@ class NvidiaSmi:
         self._due = None
         self._taken = 0.0
         self._reading = None
+        # What was known of each card, by its place on the bus.
+        self._facts = {}
 
     def collect(self, now, report):
         if self._due is None or now >= self._due:
             began = self._system.monotonic()
             self._reading = self._ask()
-            # The pause is counted from the end: a slow driver must not be asked without a rest.
-            self._taken = now + self._system.monotonic() - began
-            self._due = self._taken + self._every
+            self._keep_facts()
+            # Values are as old as the question; the pause is counted from the answer, as a slow driver needs a rest.
+            self._taken = now
+            self._due = now + self._system.monotonic() - began + self._every
         if self._reading is None:
             return None
         for message in self._reading.reports:
             report(message)
         return Answer(self._reading.gpus, self._reading.uses, max(0.0, now - self._taken))
+
+    def _keep_facts(self):
+        """A card that is lost keeps what was known of it before."""
+        for card in self._reading.gpus or () if self._reading else ():
+            place = card.get("pci_bus_id")
+            if "parent_uuid" in card or place is None:
+                continue
+            if "fault" not in card:
+                self._facts[place] = {name: value for name, value in card.items() if name in GPU_FACTS}
+            else:
+                for name, value in self._facts.get(place, {}).items():
+                    card.setdefault(name, value)
 
     def _ask(self):
         program = self._system.find_program("nvidia-smi", USUAL_PLACES)

@@ -3,7 +3,7 @@
 from ctypes import byref, c_void_p
 
 from gpulse_probe.nvidia import binding
-from gpulse_probe.nvidia.library import Refused
+from gpulse_probe.nvidia.library import NEVER, Refused
 
 _METRICS = (
     (binding.NVML_GPM_METRIC_SM_UTIL, "sm_active_ratio"),
@@ -52,7 +52,8 @@ class Activity:
         for metric, (number, _field) in zip(self._request.metrics, _METRICS):
             metric.metricId = number
 
-    def ask(self, now, values):
+    def ask(self, now, values, failed):
+        """Put the figures into `values`, and what could not be read this time into `failed`, with its refusal."""
         if self._taken is not None and now - self._taken < _SHORTEST_SECONDS:
             return
         older, newer = self._samples
@@ -73,6 +74,8 @@ class Activity:
             # A card that cannot count something answers with NaN, which is unequal to itself.
             if metric.nvmlReturn == 0 and metric.value == metric.value:
                 values[field] = round(metric.value / 100.0, 4)
+            elif metric.nvmlReturn and metric.nvmlReturn not in NEVER and field not in failed:
+                failed[field] = Refused(metric.nvmlReturn, "nvmlGpmMetricsGet")
 
     def close(self):
         for sample in self._samples:

@@ -7,8 +7,11 @@ from gpulse_probe.nvidia.instance import Instance
 from gpulse_probe.nvidia.library import NEVER, Refused
 from gpulse_probe.nvidia.part import NOW_AND_THEN_SECONDS, UUID, Part
 from gpulse_probe.nvidia.running import Running
+from gpulse_probe.schema import GPU_FACTS
 
 _SENT, _RECEIVED = 0, 1
+# Instances come and go while people wait for them.
+_INSTANCES_SECONDS = 3.0
 
 
 class Card(Part):
@@ -23,26 +26,38 @@ class Card(Part):
         self.xid_events = []
         self._common = common_facts
         self._inherited = {} if inherited_events is None else inherited_events
-        self._mig_mode = library.function("nvmlDeviceGetMigMode", index)
         self._mig_enabled = None
+        self._mig_values = {}
+        self._mig_due = 0.0
         self._slow_values = {}
-        self._slow_due = 0.0
+        self._slow_failed = {}
+        self._was_lost = False
+        self._running = Running(library, index, handle, shares=True)
         self._bind()
 
     def _bind(self):
         """Everything a card may have. A card that is split refuses much of it for good, until it is whole again."""
         self.close()
+        self.has_activity = None
+        self._ask_for_all()
+
+    def _ask_for_all(self):
+        """Ask from now on for everything, also for what the card refused before."""
         self._forbidden = {}
+        self._slow_due = 0.0
         self._unread = self.bound(readings.ONCE)
-        self._unread_due = self._activity_due = 0.0
+        self._unread_due = 0.0
         self._every_tick = self.bound(readings.EVERY_TICK)
         self._now_and_then = self.bound(readings.NOW_AND_THEN)
         self._batch = fields.FieldBatch(self.library, self.index, self.handle, fields.EVERY_TICK)
         self._slow_batch = fields.FieldBatch(self.library, self.index, self.handle, fields.NOW_AND_THEN)
-        self._running = Running(self.library, self.index, self.handle, shares=True)
+        self._running.ask_again()
         self._link_state = self.library.function("nvmlDeviceGetNvLinkState", self.index)
         self._throughput = self.library.function("nvmlDeviceGetPcieThroughput", self.index)
-        self.has_activity = None
+        self._mig_mode = self.library.function("nvmlDeviceGetMigMode", self.index)
+        if self._activity is None:
+            self._activity_due = 0.0
+            self.has_activity = None
 
     @property
     def counts_pcie_bytes(self):
@@ -51,6 +66,11 @@ class Card(Part):
     def all_facts(self):
         return dict(self._common, **self.facts)
 
+    def lasting_facts(self):
+        """Return all facts, also those that are read again now and then: they hold while the card cannot be read."""
+        facts = {name: value for name, value in self._slow_values.items() if name in GPU_FACTS}
+        return dict(facts, **dict(self._mig_values, **self.all_facts()))
+
     def read(self, now, wall_time, report, measure=False):
         """The records of the card and its instances, and the uses of their processes.
 
@@ -58,13 +78,18 @@ class Card(Part):
         """
         self.begin()
         values = {}
-        uses = []
+        if self.again(now):
+            self._ask_for_all()
         self.ask_facts(now)
         self._settle_uuid()
+        if self.fault is None and now >= self._mig_due:
+            self._mig_due = now + _INSTANCES_SECONDS
+            self._find_instances()
         if self.fault is None and measure:
             self._measure_throughput()
         if self.fault is None:
             self.ask_all(self._every_tick, values)
+            self.keep_memory_total(values)
         if self.fault is None:
             self._ask_batch(self._batch, values)
         if self.fault is None and now >= self._slow_due:
@@ -72,25 +97,35 @@ class Card(Part):
             self._read_now_and_then()
         if self.fault is None:
             self._ask_own_activity(now, values)
-        # A use names its device, so it has to wait until the device has a name.
-        if self.fault is None and not self.instances and "uuid" in self.facts:
-            uses = self._running.ask(self.facts["uuid"], wall_time, self.refused)
+        uses = [] if self.instances else self.ask_processes(self._running, wall_time)
         self.end(report)
-        record = self.all_facts()
-        if self.fault is None:
+        record = self._record(values)
+        records = [record]
+        for instance in self.instances:
+            instance_record, instance_uses = instance.read(now, wall_time, report, self.fault)
+            records.append(instance_record)
+            uses.extend(instance_uses)
+        return records, uses
+
+    def _record(self, values):
+        if self.fault is not None:
+            record = dict(self.lasting_facts(), fault=self.fault)
+        else:
+            record = self.all_facts()
+            record.update(self._mig_values)
             record.update(self._slow_values)
             record.update(values)
-        else:
-            record["fault"] = self.fault
+            self.failed.update(self._slow_failed)
+            if not self.instances:
+                self.put_processes(self._running, record)
+            self.put_failures(record)
+            if self._was_lost:
+                # What it refused on its way back may be there again.
+                self.ask_again()
+        self._was_lost = self.fault is not None
         if self.xid_events:
             record["xid_events"] = list(self.xid_events)
-        records = [record]
-        if self.fault is None:
-            for instance in self.instances:
-                instance_record, instance_uses = instance.read(now, wall_time, report)
-                records.append(instance_record)
-                uses.extend(instance_uses)
-        return records, uses
+        return record
 
     def _settle_uuid(self):
         if "uuid" not in self.facts and all(reading.function != UUID for reading in self._unread):
@@ -110,14 +145,17 @@ class Card(Part):
 
     def _ask_batch(self, batch, values):
         try:
-            batch.ask(values)
+            batch.ask(values, self.failed)
         except Refused as refusal:
             if self.refused(refusal):
                 batch.give_up()
+            else:
+                self.failed.update((field, refusal) for field in batch.fields())
 
     def _read_now_and_then(self):
         # Throughput rates are measured in turns and stay until their next turn.
         kept = {name: value for name, value in self._slow_values.items() if name.endswith("_per_second")}
+        before, failed, self.failed = self._slow_values, self.failed, {}
         values = self._slow_values = kept
         self.ask_all(self._now_and_then, values)
         self._ask_batch(self._slow_batch, values)
@@ -125,7 +163,10 @@ class Card(Part):
             self._count_active_links(values)
         elif "nvlink_links" in values:
             del values["nvlink_links"]
-        self._find_instances(values)
+        self._slow_failed, self.failed = self.failed, failed
+        if self.fault is not None:
+            # It was lost meanwhile: what is known of it stays.
+            self._slow_values = before
 
     def _count_active_links(self, values):
         active = known = 0
@@ -157,12 +198,12 @@ class Card(Part):
                 return
             self._slow_values[field] = rate.value * 1000.0
 
-    def _find_instances(self, values):
+    def _find_instances(self):
         """MIG can be switched and instances made, removed or replaced while the probe runs."""
         enabled = self._ask_mig_mode()
         if enabled is None:
             return
-        values["mig_enabled"] = enabled
+        self._mig_values = {"mig_enabled": enabled}
         found = self._mig_handles() if enabled and "uuid" in self.facts else []
         if found is None:
             return

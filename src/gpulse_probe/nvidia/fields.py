@@ -4,12 +4,13 @@ from collections import namedtuple
 from ctypes import c_int
 
 from gpulse_probe.nvidia import binding
-from gpulse_probe.nvidia.library import NEVER
+from gpulse_probe.nvidia.library import NEVER, Refused
 
 _FieldValue = binding.c_nvmlFieldValue_t
 # The member of the value's union, by NVML's number of its type.
 _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
 _ALL_LINKS = 0xFFFFFFFF
+_FUNCTION = "nvmlDeviceGetFieldValues"
 
 # add: fields that several numbers sum up to.
 Numbered = namedtuple("Numbered", "id scope field convert add")
@@ -64,7 +65,7 @@ class FieldBatch:
     """The numbered fields of one device; those it does not have are left out from then on."""
 
     def __init__(self, library, gpu, handle, numbered):
-        self._function = library.function("nvmlDeviceGetFieldValues", gpu)
+        self._function = library.function(_FUNCTION, gpu)
         self._handle = handle
         self._prepare(numbered)
 
@@ -76,8 +77,11 @@ class FieldBatch:
             value.scopeId = wanted.scope
         self._arguments = (self._handle, c_int(len(self._numbered)), self._values)
 
-    def ask(self, values):
-        """Put what the card has into `values`. Raises library.Refused where the whole call is refused."""
+    def ask(self, values, failed):
+        """Put what the card has into `values`, and what it could not read this time into `failed`, with its refusal.
+
+        Raises library.Refused where the whole call is refused.
+        """
         if not self._numbered:
             return
         self._function(*self._arguments)
@@ -87,6 +91,8 @@ class FieldBatch:
             if code:
                 if code in NEVER:
                     missing.append(wanted)
+                else:
+                    failed[wanted.field] = Refused(code, _FUNCTION)
                 continue
             kind = value.valueType
             if kind >= len(_MEMBERS):
@@ -95,12 +101,18 @@ class FieldBatch:
             result = wanted.convert(getattr(value.value, _MEMBERS[kind]))
             if result is not None:
                 values[wanted.field] = values.get(wanted.field, 0) + result if wanted.add else result
+        for field in failed:
+            # A sum without one of its parts is no sum.
+            values.pop(field, None)
         if missing:
             self._prepare([wanted for wanted in self._numbered if wanted not in missing])
 
     def give_up(self):
         """The device has none of them."""
         self._prepare(())
+
+    def fields(self):
+        return [wanted.field for wanted in self._numbered]
 
     def has(self, field):
         return any(wanted.field == field for wanted in self._numbered)

@@ -40,19 +40,35 @@ class Instance(Part):
                 self.facts["uuid"] = "%s/gi%d/ci%d" % tuple(ids)
         return True
 
-    def read(self, now, wall_time, report):
-        """This instance's record and the uses of its processes."""
+    def read(self, now, wall_time, report, card_fault=None):
+        """This instance's record and the uses of its processes; of a card that is lost only the facts."""
         self.begin()
         values = {}
-        uses = []
+        if card_fault is not None:
+            self.fault = card_fault
+            return self._record(values), []
+        if self.again(now):
+            self._forbidden = {}
+            self._every_tick = self.bound(readings.MIG_EVERY_TICK)
+            self._running.ask_again()
+            if self._activity is None:
+                self._activity_due = 0.0
         self.ask_all(self._every_tick, values)
+        self.keep_memory_total(values)
         if self.fault is None and self._card.has_activity and "gpu_instance_id" in self.facts:
             self.ask_activity(self._card.handle, self.facts["gpu_instance_id"], now, values)
-        if self.fault is None and "uuid" in self.facts:
-            uses = self._running.ask(self.facts["uuid"], wall_time, self.refused)
+        uses = self.ask_processes(self._running, wall_time)
         self.end(report)
+        return self._record(values), uses
+
+    def _record(self, values):
         card = self._card.all_facts()
         record = {name: card[name] for name in _OF_THE_CARD if name in card}
         record.update(self.facts)
-        record.update(values if self.fault is None else {"fault": self.fault})
-        return record, uses
+        if self.fault is not None:
+            record["fault"] = self.fault
+            return record
+        record.update(values)
+        self.put_processes(self._running, record)
+        self.put_failures(record)
+        return record

@@ -28,6 +28,7 @@ NO_LIBRARY = binding.NVML_ERROR_LIBRARY_NOT_FOUND
 NO_DRIVER = binding.NVML_ERROR_DRIVER_NOT_LOADED
 
 _TEXTS = {
+    0: "Success",
     binding.NVML_ERROR_NOT_SUPPORTED: "Not Supported",
     binding.NVML_ERROR_NO_PERMISSION: "Insufficient Permissions",
     binding.NVML_ERROR_NOT_FOUND: "Not Found",
@@ -43,6 +44,11 @@ _TEXTS = {
 }
 
 
+def code_text(code):
+    """Return NVIDIA's words for a return code."""
+    return _TEXTS.get(code) or "NVML error %d" % code
+
+
 class Refused(Exception):
     """A call of NVML that did not succeed."""
 
@@ -53,7 +59,7 @@ class Refused(Exception):
 
     @property
     def text(self):
-        return _TEXTS.get(self.code) or "NVML error %d" % self.code
+        return code_text(self.code)
 
     def __str__(self):
         return "%s: %s" % (self.function, self.text)

@@ -5,7 +5,12 @@ from gpulse_probe.nvidia.activity import Activity
 from gpulse_probe.nvidia.library import CARD_LOST, DRIVER_GONE, NEVER, Refused
 
 NOW_AND_THEN_SECONDS = 10.0
+# "Not supported" may be the word of a card in reset, so it is asked again after so long; cards take turns.
+_ASK_AGAIN_SECONDS = 600.0
+_TURN_SECONDS = 7.0
 UUID = "nvmlDeviceGetUUID"
+_MOST_REASONS = 3
+_NAMELESS = Refused(binding.NVML_ERROR_UNKNOWN, UUID)
 
 
 class _Asked:
@@ -15,6 +20,7 @@ class _Asked:
         self._bind = lambda wanted: readings.bind(wanted, library, gpu, handle)
         self._instead = reading.instead
         self.function = reading.function
+        self.fields = reading.fields
         self.ask = self._bind(reading)
 
     def replace(self):
@@ -35,6 +41,10 @@ class Part:
         self._unread = []
         self._unread_due = 0.0
         self._unread_troubles = []
+        self._unread_failed = {}
+        self._again_due = None
+        # Fields that could not be read at this tick though the device has them, each with the refusal.
+        self.failed = {}
         self._forbidden = {}
         self._troubles = []
         self._successes = 0
@@ -57,6 +67,7 @@ class Part:
                 except Refused as refusal:
                     if not self.refused(refusal):
                         failed.append(reading)
+                        self.failed.update((field, refusal) for field in reading.fields)
                     elif reading.replace():
                         continue
                     else:
@@ -73,8 +84,10 @@ class Part:
         if self._unread and now >= self._unread_due:
             self._unread = self.ask_all(self._unread, self.facts)
             self._unread_troubles, self._troubles = self._troubles, []
+            self._unread_failed, self.failed = self.failed, {}
             # A card that is lost may be back at any tick.
             self._unread_due = now + NOW_AND_THEN_SECONDS if self.fault is None else now
+        self.failed.update(self._unread_failed)
 
     def refused(self, refusal):
         """Note what a refusal means; True where there is no use in asking again."""
@@ -88,8 +101,56 @@ class Part:
             self._troubles.append(refusal)
         return refusal.code in NEVER
 
+    def ask_again(self):
+        """Ask at the next tick for what the device refused before: it, its neighbors or the driver changed."""
+        self._again_due = 0.0
+
+    def again(self, now):
+        """Return whether it is time to ask for what the device refused before."""
+        due = self._again_due
+        if due is None or now >= due:
+            self._again_due = now + _ASK_AGAIN_SECONDS + _TURN_SECONDS * self.index
+        return due is not None and now >= due
+
+    def put_failures(self, record):
+        """Name in a record what could not be read this time, and why."""
+        if not self.failed:
+            return
+        reasons = []
+        for refusal in self.failed.values():
+            reason = "%s from %s" % (refusal.text, refusal.function)
+            if reason not in reasons:
+                reasons.append(reason)
+        more = len(reasons) - _MOST_REASONS
+        record["failed_fields"] = sorted(self.failed)
+        record["failed_reason"] = "; ".join(reasons[:_MOST_REASONS]) + (" and %d more" % more if more > 0 else "")
+
+    def ask_processes(self, running, wall_time):
+        """Return the uses of the processes; a device without a name has none, as a use names its device."""
+        if self.fault is not None or "uuid" not in self.facts:
+            return []
+        uses = running.ask(self.facts["uuid"], wall_time, self.refused)
+        self._successes += running.failure is None and running.listed
+        return uses
+
+    def put_processes(self, running, record):
+        """Say in a record whether the processes on the device are known."""
+        failure = running.failure if "uuid" in self.facts else _NAMELESS
+        if failure is not None:
+            self.failed["processes"] = failure
+        elif not running.listed:
+            record["processes_listed"] = False
+
+    def keep_memory_total(self, values):
+        """Memory is read as a whole, but its size is a fact that outlives a failed reading."""
+        if "memory_total_bytes" in values:
+            self.facts["memory_total_bytes"] = values["memory_total_bytes"]
+        if "memory_total_bytes" in self.facts:
+            self.failed.pop("memory_total_bytes", None)
+
     def begin(self):
         self.fault = None
+        self.failed = {}
         self._troubles = []
         self._successes = 0
 
@@ -116,11 +177,13 @@ class Part:
                 self._activity = Activity(self.library, self.index, handle, instance)
                 self._activity_due = None
             if self._activity is not None:
-                self._activity.ask(now, values)
+                self._activity.ask(now, values, self.failed)
         except Refused as refusal:
             if self.refused(refusal):
                 self.close()
                 self._activity_due = None
+            else:
+                self.failed["sm_active_ratio"] = refusal
 
     def close(self):
         if self._activity is not None:

@@ -3,11 +3,11 @@
 from collections import namedtuple
 from ctypes import byref, c_int, c_uint, c_ulonglong, create_string_buffer
 
-from gpulse_probe.nvidia import binding
+from gpulse_probe.nvidia import binding, fabric
 
-# function: NVML's name of the call, made as function(device, *arguments, pointer to result);
-# store(values, result): puts the result into the schema's fields; instead: what older drivers have in its place.
-Reading = namedtuple("Reading", "function arguments results store instead")
+# fields: the schema's fields it gives; function: NVML's name of the call, made as function(device, *arguments, pointer
+# to result); store(values, result): puts the result into the fields; instead: what older drivers have in its place.
+Reading = namedtuple("Reading", "fields function arguments results store instead")
 
 THROTTLE_REASONS = (
     (0x001, "gpu_idle"),
@@ -27,8 +27,8 @@ COMPUTE_MODES = {0: "default", 1: "exclusive_thread", 2: "prohibited", 3: "exclu
 UNKNOWN_64 = 0xFFFFFFFFFFFFFFFF
 
 
-def _reading(function, arguments, results, store, instead=None):
-    return Reading(function, arguments, results, store, instead)
+def _reading(fields, function, arguments, results, store, instead=None):
+    return Reading(fields, function, arguments, results, store, instead)
 
 
 def bind(reading, library, gpu, handle):
@@ -57,7 +57,7 @@ def number(field, function, *arguments, **options):
     def store(values, result):
         values[field] = convert(result.value)
 
-    return _reading(function, arguments, (c_uint,), store, options.get("instead"))
+    return _reading((field,), function, arguments, (c_uint,), store, options.get("instead"))
 
 
 def text(field, function, size=96):
@@ -69,7 +69,7 @@ def text(field, function, size=96):
             values[field] = value
 
     # A string is told the size of its buffer after the buffer.
-    return Reading(function, (size,), None, store, None)
+    return Reading((field,), function, (size,), None, store, None)
 
 
 def ratio(percent):
@@ -114,11 +114,11 @@ def _throttle(values, result):
     values["throttle_reasons"] = [name for bit, name in THROTTLE_REASONS if mask & bit] if mask else []
 
 
-def _first_in_percent(field):
+def _first_in_percent(field, function):
     def store(values, result, _period):
         values[field] = result.value / 100.0
 
-    return store
+    return _reading((field,), function, (), (c_uint, c_uint), store)
 
 
 def _performance_state(values, result):
@@ -150,18 +150,26 @@ def _power_constraints(values, _lowest, highest):
     values["power_limit_max_watts"] = watts(highest.value)
 
 
+_MEMORY_FIELDS = ("memory_total_bytes", "memory_used_bytes", "memory_reserved_bytes")
 MEMORY = _reading(
+    _MEMORY_FIELDS,
     "nvmlDeviceGetMemoryInfo_v2",
     (),
     (_new_memory_v2,),
     _memory_v2,
-    _reading("nvmlDeviceGetMemoryInfo", (), (binding.c_nvmlMemory_t,), _memory),
+    _reading(_MEMORY_FIELDS[:2], "nvmlDeviceGetMemoryInfo", (), (binding.c_nvmlMemory_t,), _memory),
 )
 _GRAPHICS, _SM, _MEMORY, _VIDEO = range(4)
 _SLOWDOWN, _SHUTDOWN = 1, 0
 
 EVERY_TICK = (
-    _reading("nvmlDeviceGetUtilizationRates", (), (binding.c_nvmlUtilization_t,), _utilization),
+    _reading(
+        ("utilization_ratio", "memory_utilization_ratio"),
+        "nvmlDeviceGetUtilizationRates",
+        (),
+        (binding.c_nvmlUtilization_t,),
+        _utilization,
+    ),
     MEMORY,
     number("temperature_celsius", "nvmlDeviceGetTemperature", 0),
     number("power_watts", "nvmlDeviceGetPowerUsage", convert=watts),
@@ -170,16 +178,17 @@ EVERY_TICK = (
     number("clock_memory_hertz", "nvmlDeviceGetClockInfo", _MEMORY, convert=hertz),
     number("clock_video_hertz", "nvmlDeviceGetClockInfo", _VIDEO, convert=hertz),
     number("fan_ratio", "nvmlDeviceGetFanSpeed", convert=ratio),
-    _reading("nvmlDeviceGetPerformanceState", (), (c_int,), _performance_state),
+    _reading(("performance_state",), "nvmlDeviceGetPerformanceState", (), (c_int,), _performance_state),
     _reading(
+        ("throttle_reasons",),
         "nvmlDeviceGetCurrentClocksEventReasons",
         (),
         (c_ulonglong,),
         _throttle,
-        _reading("nvmlDeviceGetCurrentClocksThrottleReasons", (), (c_ulonglong,), _throttle),
+        _reading(("throttle_reasons",), "nvmlDeviceGetCurrentClocksThrottleReasons", (), (c_ulonglong,), _throttle),
     ),
-    _reading("nvmlDeviceGetEncoderUtilization", (), (c_uint, c_uint), _first_in_percent("encoder_utilization_ratio")),
-    _reading("nvmlDeviceGetDecoderUtilization", (), (c_uint, c_uint), _first_in_percent("decoder_utilization_ratio")),
+    _first_in_percent("encoder_utilization_ratio", "nvmlDeviceGetEncoderUtilization"),
+    _first_in_percent("decoder_utilization_ratio", "nvmlDeviceGetDecoderUtilization"),
     number("pcie_generation", "nvmlDeviceGetCurrPcieLinkGeneration"),
     number("pcie_width", "nvmlDeviceGetCurrPcieLinkWidth"),
 )
@@ -193,8 +202,16 @@ NOW_AND_THEN = (
         instead=number("power_limit_watts", "nvmlDeviceGetPowerManagementLimit", convert=watts),
     ),
     number("persistence", "nvmlDeviceGetPersistenceMode", convert=bool),
-    _reading("nvmlDeviceGetComputeMode", (), (c_uint,), _compute_mode),
-    _reading("nvmlDeviceGetEccMode", (), (c_uint, c_uint), _current_mode("ecc_enabled")),
+    _reading(("compute_mode",), "nvmlDeviceGetComputeMode", (), (c_uint,), _compute_mode),
+    _reading(("ecc_enabled",), "nvmlDeviceGetEccMode", (), (c_uint, c_uint), _current_mode("ecc_enabled")),
+    _reading(
+        fabric.FIELDS,
+        "nvmlDeviceGetGpuFabricInfoV",
+        (),
+        (fabric.new_v3,),
+        fabric.store,
+        _reading(fabric.FIELDS, "nvmlDeviceGetGpuFabricInfoV", (), (fabric.new_v2,), fabric.store),
+    ),
 )
 
 # What cannot change while the driver is loaded.
@@ -202,13 +219,19 @@ ONCE = (
     text("name", "nvmlDeviceGetName"),
     text("uuid", "nvmlDeviceGetUUID"),
     text("serial", "nvmlDeviceGetSerial", 30),
-    _reading("nvmlDeviceGetPciInfo_v3", (), (binding.nvmlPciInfo_t,), _pci),
+    _reading(("pci_bus_id",), "nvmlDeviceGetPciInfo_v3", (), (binding.nvmlPciInfo_t,), _pci),
     number("minor_number", "nvmlDeviceGetMinorNumber"),
-    _reading("nvmlDeviceGetCudaComputeCapability", (), (c_int, c_int), _capability),
+    _reading(("compute_capability",), "nvmlDeviceGetCudaComputeCapability", (), (c_int, c_int), _capability),
     number("temperature_slowdown_celsius", "nvmlDeviceGetTemperatureThreshold", _SLOWDOWN),
     number("temperature_shutdown_celsius", "nvmlDeviceGetTemperatureThreshold", _SHUTDOWN),
     number("power_limit_default_watts", "nvmlDeviceGetPowerManagementDefaultLimit", convert=watts),
-    _reading("nvmlDeviceGetPowerManagementLimitConstraints", (), (c_uint, c_uint), _power_constraints),
+    _reading(
+        ("power_limit_max_watts",),
+        "nvmlDeviceGetPowerManagementLimitConstraints",
+        (),
+        (c_uint, c_uint),
+        _power_constraints,
+    ),
     number("clock_graphics_max_hertz", "nvmlDeviceGetMaxClockInfo", _GRAPHICS, convert=hertz),
     number("clock_sm_max_hertz", "nvmlDeviceGetMaxClockInfo", _SM, convert=hertz),
     number("clock_memory_max_hertz", "nvmlDeviceGetMaxClockInfo", _MEMORY, convert=hertz),

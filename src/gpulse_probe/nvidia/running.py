@@ -76,22 +76,41 @@ class Running:
 
     def __init__(self, library, gpu, handle, shares):
         """`shares`: also ask how much of the card's time each process takes; MIG instances cannot tell."""
-        self._lists = [_List(kind, library, gpu, handle, name) for kind, name in _KINDS]
+        self._library = library
+        self._gpu = gpu
         self._handle = handle
-        self._utilization = library.function("nvmlDeviceGetProcessUtilization", gpu) if shares else None
+        self._wants_shares = shares
+        # Why the processes are unknown at this tick, as a Refused.
+        self.failure = None
+        self.ask_again()
         self._seen = 0
         self._shares = {}
         self._samples = (_Sample * 64)()
 
+    def ask_again(self):
+        """Ask from now on for everything, also for lists that were refused for good."""
+        self._lists = [_List(kind, self._library, self._gpu, self._handle, name) for kind, name in _KINDS]
+        shares = self._library.function("nvmlDeviceGetProcessUtilization", self._gpu)
+        self._utilization = shares if self._wants_shares else None
+
+    @property
+    def listed(self):
+        """Whether the driver has any list of the device's processes."""
+        return any(listing.kind != "mps" for listing in self._lists)
+
     def ask(self, uuid, wall_time, refused):
         """The uses of the device of this UUID; refused(Refused) is called for each list that could not be had."""
         uses = {}
+        self.failure = None
         for listing in tuple(self._lists):
             try:
                 found = listing.ask()
             except Refused as refusal:
                 if refusal.code in NEVER:
                     self._lists.remove(listing)
+                elif listing.kind != "mps":
+                    # The server of those who share a card by MPS is in the other lists.
+                    self.failure = refusal
                 refused(refusal)
                 continue
             for pid, memory in found:

@@ -7,9 +7,10 @@ on stdout too, so whatever it printed is given to read() as it is.
 import codecs
 import re
 from collections import namedtuple
-from xml.etree import ElementTree
 
-from gpulse_probe.nvidia_smi.failures import Unread, failure, warnings
+from gpulse_probe.known_processes import processes_known
+from gpulse_probe.nvidia_smi.elements import CUT, flatten, gpu_element
+from gpulse_probe.nvidia_smi.failures import ERRORS, ESSENTIAL, NO_VALUE, Unread, failure, plain, warnings
 from gpulse_probe.nvidia_smi.fields import (
     CARD,
     INSTANCE,
@@ -18,32 +19,27 @@ from gpulse_probe.nvidia_smi.fields import (
     THROTTLE_REASONS,
     count,
     ecc_totals,
+    fabric,
     fields,
     text_of,
 )
 
-# gpus and uses are None where they are unknown (reports say why), [] where there are none.
+# gpus and uses are None where they are unknown (reports say why), [] where there are none. uses are also None where no
+# GPU's processes could be read; where some could, the others have "processes" in failed_fields.
 # gpus: records of the schema's Gpu; uses: dicts with pid, uuid (of the GPU or MIG instance), kinds and, where
 # they are known, memory_bytes and name; reports: messages.
 Reading = namedtuple("Reading", "gpus uses reports")
 
 LARGEST_DOCUMENT = 16 << 20
-LARGEST_GPU = 1 << 20
 MOST_GPUS = 256
 
 KINDS = {"C": "compute", "G": "graphics", "M": "mps"}
 
 _GPU = re.compile(r"<gpu[\s>]")
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ENDS_EARLY = "the document of nvidia-smi ends early"
 
-# Long lists nobody asks for: three quarters of a document are the clocks a card could have.
-_LEFT_OUT = ("supported_clocks", "accounted_processes")
-
-# Sections of a GPU that mislead when their end is missing: sums, lists, and values that have a better one below.
-_WHOLE_OR_NOT = ("ecc_errors", "clocks_event_reasons", "clocks_throttle_reasons", "gpu_power_readings")
-
-# Nothing we read lies deeper in a GPU.
-_DEEPEST = 4
+# Where the fields stand without which nobody can say whether a GPU is in use.
+_PATHS = {field: paths for field, _convert, paths in CARD if field in ESSENTIAL}
 
 
 def read(document):
@@ -104,18 +100,18 @@ class _Document:
             )
         if not self._gpus and (self._described or self._attached or not self._ended):
             return Reading(None, None, reports)
-        return Reading(self._gpus, self._uses, reports)
+        return Reading(self._gpus, self._uses if processes_known(self._gpus, self._uses) else None, reports)
 
     def _read_gpu(self, index, piece):
         """Each GPU is parsed on its own, so that a damaged one costs nothing but itself."""
-        element, complete = _element(piece)
+        element, complete = gpu_element(piece)
         cut = not self._ended and index + 1 == self._described
         if not complete and not cut:
             self._reports.append(f"nvidia-smi: the description of GPU {index} is damaged, some of it cannot be read")
         if element is None:
             return
         values = {"@id": element.get("id", "")}
-        _flatten(element, "", values)
+        flatten(element, "", values)
         card = dict(self._versions, index=index, vendor="nvidia")
         unread = self._unread
         unread.begin(index, values["@id"])
@@ -125,6 +121,7 @@ class _Document:
                 self._reports.append(f"nvidia-smi: GPU {index} has neither a UUID nor a bus id and is left out")
             return
         ecc_totals(values, card)
+        fabric(values, card)
         reasons = _throttle_reasons(element)
         if reasons is not None:
             card["throttle_reasons"] = reasons
@@ -132,17 +129,32 @@ class _Document:
         action = text_of(values.get("gpu_recovery_action", ""))
         if action or values.get("gpu_reset_status/reset_required") == "Yes":
             self._reports.append(f"{unread.gpu}: the driver asks for: {(action or 'Reset')[:60]}")
+        lost = "" if complete else _ENDS_EARLY if cut else "the document of nvidia-smi is damaged"
+        for field in ESSENTIAL if lost else ():
+            if field not in card and all(path not in values for path in _PATHS[field]):
+                unread.fail(field, lost)
+        # Nothing is asked of a card that is lost.
+        processes = True if "fault" in card else _processes_state(element, lost)
+        self._put_processes(card, processes)
+        unread.put_failures(card)
         self._gpus.append(card)
         if "uuid" in card:
-            instances = self._instances(element, card)
+            instances = self._instances(element, card, processes)
             self._gpus.extend(instances)
             self._uses.extend(_uses(element, card["uuid"], instances, unread))
 
-    def _instances(self, element, card):
+    def _put_processes(self, record, state):
+        """state: True where the processes of the card are listed, False where they never are, or why not this time."""
+        if state is False:
+            record["processes_listed"] = False
+        elif state is not True:
+            self._unread.fail("processes", state)
+
+    def _instances(self, element, card, processes):
         instances = []
         for device in element.iterfind("mig_devices/mig_device"):
             values = {}
-            _flatten(device, "", values)
+            flatten(device, "", values)
             record = dict(self._versions, index=card["index"], vendor="nvidia", parent_uuid=card["uuid"])
             if "name" in card:
                 record["name"] = card["name"]
@@ -156,6 +168,10 @@ class _Document:
             profile = _profile(values, record.get("memory_total_bytes"), card.get("memory_total_bytes"))
             if profile:
                 record["mig_profile"] = profile
+            if "memory_used_bytes" not in record and device.get(CUT) is not None:
+                self._unread.fail("memory_used_bytes", _ENDS_EARLY)
+            self._put_processes(record, processes)
+            self._unread.put_failures(record)
             instances.append(record)
         return instances
 
@@ -163,63 +179,6 @@ class _Document:
 def _between(text, tag):
     value, ended, _ = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")
     return value.strip() if ended else ""
-
-
-def _element(piece):
-    """The GPU's element, None where not even its start can be read, and whether it is complete."""
-    end = piece.find("</gpu>")
-    piece = piece[: end + 6] if end >= 0 else piece
-    for tag in _LEFT_OUT:
-        start = piece.find(f"<{tag}>")
-        if start >= 0:
-            end = piece.find(f"</{tag}>", start)
-            piece = piece[:start] + (piece[end + len(tag) + 3 :] if end >= 0 else "")
-    if len(piece) > LARGEST_GPU:
-        return None, False
-    try:
-        return ElementTree.fromstring(piece), True  # noqa: S314 - it holds no DTD, see read()
-    except ElementTree.ParseError:
-        # nvidia-smi prints a process's name as it is, so it may hold what XML forbids.
-        return _beginning(_with_escaped_names(piece))
-
-
-def _with_escaped_names(piece):
-    before, *rest = piece.split("<process_name>")
-    pieces = [before]
-    for each in rest:
-        name, end, after = each.partition("</process_name>")
-        name = _NOT_IN_XML.sub("\ufffd", name).replace("&amp;", "&").replace("&", "&amp;").replace("<", "&lt;")
-        pieces += ["<process_name>", name, end, after] if end else ["<process_name>", each]
-    return "".join(pieces)
-
-
-def _beginning(piece):
-    """The element as far as it goes, and whether that is to its end; what is cut has no text."""
-    parser = ElementTree.XMLPullParser(("start", "end"))
-    parser.feed(piece)
-    root, opened, damaged = None, [], False
-    try:
-        for event, element in parser.read_events():
-            if event == "start":
-                root = element if root is None else root
-                opened.append(element)
-            else:
-                opened.pop()
-    except ElementTree.ParseError:
-        damaged = True
-    if len(opened) > 1 and opened[1].tag in _WHOLE_OR_NOT:
-        root.remove(opened[1])
-    return root, not damaged and not opened
-
-
-def _flatten(element, path, values):
-    """Text by path, such as fb_memory_usage/total."""
-    for child in element:
-        if not len(child):
-            if child.text:
-                values[path + child.tag] = child.text.strip()
-        elif path.count("/") < _DEEPEST and child.tag not in ("processes", "mig_devices"):
-            _flatten(child, path + child.tag + "/", values)
 
 
 def _throttle_reasons(element):
@@ -250,6 +209,24 @@ def _profile(values, memory, card_memory):
     return f"{slices}g.{(eighths * gigabytes + 4) // 8}gb"
 
 
+def _processes_state(element, lost):
+    """Return whether the card lists its processes: True, False for never, or in words why not this time.
+
+    lost: why the end of the description is missing; "" where it is not.
+    """
+    processes = element.find("processes")
+    if processes is None:
+        return lost or False
+    if processes.get(CUT) is not None:
+        return lost
+    text = plain((processes.text or "").strip())
+    if len(processes) or not text:
+        return True
+    if text in NO_VALUE and text not in ERRORS:
+        return False
+    return "%s from nvidia-smi" % processes.text.strip().strip("[]")[:60]
+
+
 def _uses(element, card_uuid, instances, unread):
     places = {}
     for record in instances:
@@ -257,7 +234,7 @@ def _uses(element, card_uuid, instances, unread):
     uses = []
     for process in element.iterfind("processes/process_info"):
         values = {}
-        _flatten(process, "", values)
+        flatten(process, "", values)
         pid = count(values.get("pid", ""))
         if not pid:
             continue

@@ -17,6 +17,11 @@ _NEXT_STEP = {
 # may be the trouble of a single sensor.
 _FAULTS = {fault.lower(): fault for fault in (LOST, RESET, BLOCKED)}
 _ERRORS = (UNKNOWN_ERROR.lower(), "err!")
+_TIMEOUT = "timeout"
+# Words for what failed this time; others in place of a value say that there never is one.
+ERRORS = frozenset(_FAULTS) | frozenset((*_ERRORS, _TIMEOUT))
+# Without these nobody can say whether a GPU is in use.
+ESSENTIAL = ("memory_used_bytes", "utilization_ratio")
 NO_VALUE = (
     frozenset(_FAULTS)
     | frozenset(_ERRORS)
@@ -30,7 +35,7 @@ NO_VALUE = (
             "not supported",
             "not available",
             "function not found",
-            "timeout",
+            _TIMEOUT,
             DENIED.lower(),
             "requested functionality has been deprecated",
         )
@@ -126,20 +131,40 @@ class Unread:
         self._fault = None
         self._errors = []
         self._messages = []
+        # Fields of the record at hand that could not be read this time, each with the reason.
+        self._failed = {}
 
     def begin(self, index, place):
         self.gpu = f"GPU {index} ({place[:16]})"
         self._fault = None
         self._errors = []
+        self._failed = {}
 
     def note(self, field, text):
         text = plain(text)
         if text in _FAULTS:
             self._fault = self._fault or _FAULTS[text]
+            self.fail(field, f"{_FAULTS[text]} from nvidia-smi")
         elif text in _ERRORS:
             self._errors.append(field)
+            self.fail(field, f"{UNKNOWN_ERROR} from nvidia-smi")
+        elif text == _TIMEOUT:
+            self.fail(field, "Timeout from nvidia-smi")
         elif text == DENIED.lower():
             self._denied.add(field)
+        elif text not in NO_VALUE and field in ESSENTIAL:
+            self.fail(field, "no readable value from nvidia-smi")
+
+    def fail(self, field, reason):
+        self._failed.setdefault(field, reason)
+
+    def put_failures(self, record):
+        """Name in a record what could not be read of it, and why; the next record starts without failures."""
+        failed = {field: reason for field, reason in self._failed.items() if field not in record}
+        self._failed = {}
+        if failed:
+            record["failed_fields"] = sorted(failed)
+            record["failed_reason"] = "; ".join(sorted(set(failed.values())))
 
     def note_process(self, field, text):
         """What ails a process is not the card's, so only missing permissions are told."""

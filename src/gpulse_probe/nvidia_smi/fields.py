@@ -13,6 +13,17 @@ _NONE = {"": 1}
 # Numbers past this are no readings, and JSON readers would round them.
 _LARGEST = 1 << 62
 
+_JOINED = "completed"
+
+_FABRIC_STATES = ("not_started", "in_progress", _JOINED)
+# Where a fault of the fabric stands, what stands there when it is one, and its name.
+_FABRIC_FAULTS = (
+    ("bandwidth", "Degraded", "degraded_bandwidth"),
+    ("route_recovery_in_progress", "True", "route_recovery"),
+    ("route_unhealthy", "True", "route_unhealthy"),
+    ("access_timeout_recovery", "True", "access_timeout_recovery"),
+)
+
 _COMPUTE_MODES = ("default", "exclusive_thread", "prohibited", "exclusive_process")
 
 # A reason's name and the ends of the elements that tell of it: some were renamed.
@@ -90,6 +101,11 @@ def _switch(text):
     return {"Enabled": True, "Disabled": False, "Yes": True, "No": False}.get(text)
 
 
+def _fabric_state(text):
+    state = text.lower().replace(" ", "_")
+    return state if state in _FABRIC_STATES else None
+
+
 def _compute_mode(text):
     mode = text.lower().replace(" ", "_")
     return mode if mode in _COMPUTE_MODES else None
@@ -131,6 +147,7 @@ def _power(name):
 CARD = (
     *_MEMORY,
     ("uuid", text_of, ("uuid",)),
+    ("fabric_state", _fabric_state, ("fabric/state",)),
     ("mig_enabled", _switch, ("mig_mode/current_mig",)),
     ("name", text_of, ("product_name",)),
     ("serial", text_of, ("serial",)),
@@ -219,6 +236,27 @@ def fields(table, values, record, note):
                 record[field] = value
                 break
             note(field, text)
+
+
+def fabric(values, record):
+    """Fill in what is known of the fabric once the card has joined it, or failed to."""
+    if record.get("fabric_state") != _JOINED:
+        return
+    for field, convert, name in (
+        ("fabric_status", text_of, "status"),
+        ("fabric_cluster_uuid", text_of, "clusterUuid"),
+        ("fabric_clique_id", count, "cliqueId"),
+    ):
+        value = convert(values.get("fabric/" + name, ""))
+        if value is not None:
+            record[field] = value
+    told = [(text_of(values.get("fabric/health/" + name, "")), text, fault) for name, text, fault in _FABRIC_FAULTS]
+    configuration = values.get("fabric/health/incorrect_configuration", "")
+    # "None" is an answer here: nothing is wrong.
+    if configuration == "None" or text_of(configuration):
+        told.append((configuration, None if configuration == "None" else configuration, "incorrect_configuration"))
+    if any(answer for answer, _text, _fault in told):
+        record["fabric_faults"] = [fault for answer, text, fault in told if answer and answer == text]
 
 
 def ecc_totals(values, record):

@@ -25,6 +25,10 @@ class Line:
         self._cells += other._cells
         return self
 
+    def ends_blank(self):
+        """Whether the last text is empty, or ends with a blank."""
+        return not self._cells or not self._cells[-1][0] or self._cells[-1][0].endswith(" ")
+
     def coloured(self, colour):
         """The same line in one colour."""
         line = Line()

@@ -10,6 +10,8 @@ from gpulse_probe.outlets.cells import Line, columns, in_ascii, left
 _GREEN, _YELLOW, _RED, _GREY, _BOLD = "32", "33", "31", "90", "1"
 _UNKNOWN = "–"
 _BAR = 10
+# GPU data older than this are said to be.
+_OLD_SECONDS = 2.0
 _USUAL_SIZE = (120, 50)
 
 
@@ -61,6 +63,8 @@ def draw(snapshot, previous, width, colour):
     if snapshot.get("processes"):
         lines.append(Line())
         lines += _processes(snapshot)
+    elif "processes" not in snapshot and snapshot.get("gpus"):
+        lines.append(Line().add("The processes on the GPUs are unknown.", _YELLOW))
     for report in snapshot.get("reports", ()):
         lines.append(Line().add("! %s: %s" % (report["collector"], report["message"]), _RED))
     return "\n".join(line.drawn(width, colour) for line in lines)
@@ -130,6 +134,9 @@ def _gpus(snapshot):
     widest = max(columns(left(name, 0)) for name in names)
     title = "GPU  %s  UTIL  %s  TEMP  POWER        FAN  USED BY" % ("MODEL".ljust(widest), "MEMORY".ljust(_BAR + 18))
     lines = [Line().add(title, _GREY)]
+    age = snapshot.get("devices_age_seconds", 0.0)
+    if age >= _OLD_SECONDS:
+        lines[0].add("  (read %d s ago)" % age, _YELLOW)
     for gpu, name in zip(gpus, names):
         index = "" if "parent_uuid" in gpu else gpu["index"]
         line = Line("%3s  %s  %s  " % (index, left(name, widest), _percent(gpu.get("utilization_ratio"))))
@@ -139,8 +146,21 @@ def _gpus(snapshot):
             line.add(gpu["fault"], _RED)
         else:
             line.add(people.get(gpu.get("uuid"), ""))
+            _add_unknown(line, gpu)
         lines.append(line)
     return lines
+
+
+def _add_unknown(line, gpu):
+    """Say what is unknown about a GPU, so that nobody takes it for free."""
+    gap = "" if line.ends_blank() else "  "
+    if gpu.get("failed_fields"):
+        text = "unknown: %s (%s)" % (", ".join(gpu["failed_fields"]), gpu.get("failed_reason", _UNKNOWN))
+        if "age_seconds" in gpu:
+            text += ", read %d s ago" % gpu["age_seconds"]
+        line.add(gap + text, _YELLOW)
+    elif gpu.get("processes_listed") is False:
+        line.add(gap + "processes are not listed", _GREY)
 
 
 def _name(gpu):
@@ -155,12 +175,24 @@ def _people(snapshot):
     for process in snapshot.get("processes") or ():
         user = "(dead)" if process.get("vanished") else process.get("user", _UNKNOWN)
         for use in process.get("gpus", ()):
-            people = held.setdefault(use["uuid"], {})
-            people[user] = people.get(user, 0) + use.get("memory_bytes", 0)
+            held.setdefault(use["uuid"], {}).setdefault(user, []).append(use.get("memory_bytes"))
     return {
-        uuid: ", ".join("%s %s" % (user, size(held)) for user, held in sorted(people.items(), key=lambda one: -one[1]))
+        uuid: ", ".join(
+            "%s %s" % (user, _total(sizes)) for user, sizes in sorted(people.items(), key=lambda one: -_known(one[1]))
+        )
         for uuid, people in held.items()
     }
+
+
+def _known(sizes):
+    return sum(size for size in sizes if size is not None)
+
+
+def _total(sizes):
+    """A sum as text; one without its unknown parts ends with a plus."""
+    if None not in sizes:
+        return size(_known(sizes))
+    return size(_known(sizes)) + "+" if any(one is not None for one in sizes) else _UNKNOWN
 
 
 def _processes(snapshot):
