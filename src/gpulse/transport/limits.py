@@ -115,7 +115,7 @@ class Tally:
             self._count = 0
         return self._count
 
-    def add(self) -> int:
-        """One more; how many there are with it."""
-        self._count = self.count + 1
+    def add(self, more: int = 1) -> int:
+        """Count so many more; return how many there are with them."""
+        self._count = self.count + more
         return self._count

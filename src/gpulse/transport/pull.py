@@ -143,7 +143,9 @@ class _Asking:
                 body += piece
                 pieces += 1
                 if pieces > MOST_PIECES:
-                    raise NodeLost(f"its answer comes in more than {MOST_PIECES:,} pieces", "look at its agent", "probe")
+                    raise NodeLost(
+                        f"its answer comes in more than {MOST_PIECES:,} pieces", "look at its agent", "probe"
+                    )
                 if len(body) > LARGEST_ANSWER:
                     raise NodeLost(
                         f"its answer is larger than {LARGEST_ANSWER >> 20} MiB", "look at its agent", "probe"
