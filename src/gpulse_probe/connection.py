@@ -12,6 +12,10 @@ OPEN_SECONDS = 30.0
 PING_SECONDS = 20.0
 PONG_SECONDS = 20.0
 _BODY_SECONDS = 5.0
+# Of any kind; the hub has little to say.
+MOST_FRAMES_A_SECOND = 100
+# A hub that asks for pongs and does not read them must not fill this node's memory.
+_MOST_UNSENT = 1 << 16
 _MOST_HEAD_BYTES = 1 << 14
 _MOST_BODY_BYTES = 1 << 16
 _HEAD_END = b"\r\n\r\n"
@@ -40,6 +44,8 @@ class Connection:
         self._token = token
         self._instance = instance
         self._frames = websocket.Frames()
+        self._second = 0.0
+        self._frames_this_second = 0
         self._deadline = time.monotonic() + OPEN_SECONDS
         self._pong_awaited = False
         self._opening = self._open()
@@ -143,8 +149,10 @@ class Connection:
 
     def _take(self, data):
         for kind, payload in self._frames.feed(data):
+            self._count()
             if kind == websocket.PING:
-                self.send(websocket.PONG, payload)
+                if self.link.pending <= _MOST_UNSENT:
+                    self.send(websocket.PONG, payload)
             elif kind == websocket.PONG:
                 if self._pong_awaited:
                     self._pong_awaited = False
@@ -157,6 +165,15 @@ class Connection:
                 self.hello = _read_hello(kind, payload)
         if self.link.ended:
             raise Lost(self.link.ended)
+
+    def _count(self):
+        now = time.monotonic()
+        if now - self._second >= 1.0:
+            self._second = now
+            self._frames_this_second = 0
+        self._frames_this_second += 1
+        if self._frames_this_second > MOST_FRAMES_A_SECOND:
+            raise Lost("the hub sends more than %d frames a second" % MOST_FRAMES_A_SECOND)
 
 
 def _read_head(head):

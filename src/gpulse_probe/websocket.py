@@ -15,6 +15,7 @@ _KNOWN = (_CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG)
 _MOST_CONTROL_BYTES = 125
 # The hub says little: a hello, and why it closes.
 _MOST_MESSAGE_BYTES = 1 << 16
+_MOST_PIECES = 1000
 _UNIQUE = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
@@ -77,18 +78,21 @@ class Frames:
         self._received = bytearray()
         self._kind = None
         self._parts = bytearray()
+        self._pieces = 0
 
     def feed(self, data):
-        """[(kind, payload)] of the messages that are complete now; control frames may come amid another message."""
+        """Yield (kind, payload) of each message that is complete now; control frames may come amid another message.
+
+        One at a time: as a list, a megabyte of the smallest frames would take a hundred.
+        """
         self._received += data
-        found = []
         while True:
             one = self._frame()
             if one is None:
-                return found
+                return
             message = self._message(*one)
             if message is not None:
-                found.append(message)
+                yield message
 
     def _frame(self):
         """The next frame as (first byte, payload), None while it is not all there."""
@@ -126,8 +130,12 @@ class Frames:
         if kind != _CONTINUATION:
             self._kind = kind
         self._parts += payload
+        self._pieces += 1
+        if self._pieces > _MOST_PIECES:
+            raise ProtocolError("a message in more than %d parts" % _MOST_PIECES)
         if not first & _FIN:
             return None
+        self._pieces = 0
         message = (self._kind, bytes(self._parts))
         self._kind = None
         self._parts = bytearray()

@@ -1,5 +1,6 @@
 """Agents that push, against a hub's stand-in: what they send, what they keep while it is away, and that they end."""
 
+import contextlib
 import json
 import signal
 import socket
@@ -263,3 +264,19 @@ def test_nothing_is_printed_and_the_log_is_short(hub, tmp_path):
         ] == []
         assert [path.name for path in (tmp_path / "a").iterdir()] == ["log"]
         assert agent.end() == 0
+
+
+@pytest.mark.parametrize("what", [b"\x89\x7d" + b"p" * 125, b"\x81\x00"], ids=["pings", "messages"])
+def test_a_hub_that_floods_is_left(what, hub, tmp_path):
+    """It never reads the pongs either, which must not pile up on the node."""
+    with RunningAgent(tmp_path / "a", hub.url) as agent:
+        visit = hub.visit()
+        visit.line()
+        hub.reads.clear()
+        with contextlib.suppress(OSError):
+            for _ in range(200):
+                visit.send(what * 1000)
+        agent.says("the hub sends more than 100 frames a second; trying on")
+        hub.reads.set()
+        # It comes back, and goes on.
+        assert hub.visit().line()["node"] == "n1"

@@ -97,10 +97,15 @@ def test_what_no_server_may_send(data, words):
 
 def test_fragments_without_end_are_refused():
     frames = Frames(1000)
-    frames.feed(b"\x02\x64" + b"x" * 100)
+    assert list(frames.feed(b"\x02\x64" + b"x" * 100)) == []
     with pytest.raises(ProtocolError, match="more than 1000"):
         for _ in range(20):
-            frames.feed(b"\x00\x64" + b"x" * 100)
+            list(frames.feed(b"\x00\x64" + b"x" * 100))
+
+
+def test_empty_fragments_without_end_are_refused():
+    with pytest.raises(ProtocolError, match="more than 1000 parts"):
+        fed(b"\x02\x00" + b"\x00\x00" * 2000)
 
 
 def test_handshake_key():

@@ -626,3 +626,29 @@ def test_real_agents_write_and_a_hub_reads(fake, tmp_path):
             agent.communicate()
     assert problems == []
     assert [agent.returncode for agent in agents] == [0, 0]
+
+
+def test_others_have_their_turn_after_each_file(watched):
+    """Sixty files of a megabyte each would hold everybody up for seconds."""
+    for number in range(60):
+        (watched.path / f"n{number}.json").write_bytes(snapshot(f"n{number}", [gpu(0)]))
+
+    async def run():
+        turns = 0
+
+        async def others():
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        task = asyncio.create_task(others())
+        counted = []
+        take = watched.folder._take
+        watched.folder._take = lambda one: (counted.append(turns), take(one))
+        await watched.folder.look()
+        task.cancel()
+        return counted
+
+    counted = asyncio.run(run())
+    assert len(counted) == len(set(counted)) == 60

@@ -253,6 +253,23 @@ def test_an_answer_without_end_is_cut_off():
     assert "its answer is larger than 4 MiB" in asyncio.run(_down(_without_end))
 
 
+async def _byte_by_byte(_reader, writer):
+    writer.write(GOOD + b"Transfer-Encoding: chunked\r\n\r\n")
+    while True:
+        writer.write(b"1\r\n \r\n" * 1000)
+        await writer.drain()
+
+
+def test_an_answer_in_chunks_of_a_byte_is_cut_off():
+    assert "its answer comes in more than 4,096 pieces" in asyncio.run(_down(_byte_by_byte))
+
+
+def test_an_answer_of_newlines_is_cut_off():
+    lines = b"\n" * (1 << 21)
+    words = asyncio.run(_down(says(GOOD + b"Content-Length: %d\r\n\r\n" % len(lines) + lines)))
+    assert "its last 5 lines cannot be read" in words
+
+
 async def _silent(_reader, _writer):
     await asyncio.sleep(3600)
 

@@ -1,13 +1,16 @@
 """Cutting a remote stream into lines, whatever its pieces are."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpulse.errors import NodeLost
 from gpulse.transport import stream
-from gpulse.transport.stream import Lines
+from gpulse.transport.stream import FirstLine, Lines
 from gpulse_probe.boot import START_MARKER
+from tests.costs import MOST_GROWTH, growth
 
 MARKER = START_MARKER.encode()
 
@@ -55,3 +58,62 @@ def test_what_has_no_end_is_given_up():
 @given(st.lists(st.binary(max_size=100)))
 def test_any_bytes(pieces):
     cut(*pieces)
+
+
+def fed_at_once(text: bytes) -> int:
+    count = 0
+
+    def one(_line: bytes) -> None:
+        nonlocal count
+        count += 1
+
+    Lines(one).feed(text)
+    return count
+
+
+@pytest.mark.parametrize("line", [b"\n", b"x\n", b"x" * 99 + b"\n"], ids=["empty", "short", "long"])
+def test_cutting_takes_linear_time(line: bytes):
+    """A node that wrote newlines to stderr at full rate stopped the hub for 24 s."""
+    start = 1 << 15
+    assert fed_at_once(line * start) == start
+    assert growth(lambda count: fed_at_once(line * count), start) < MOST_GROWTH
+
+
+def test_a_line_in_single_bytes_takes_linear_time():
+    def byte_by_byte(size: int) -> None:
+        reader = Lines(lambda _line: None)
+        for _ in range(size):
+            reader.feed(b"x")
+        reader.feed(b"\n")
+
+    assert growth(byte_by_byte, 1 << 14) < MOST_GROWTH
+
+
+def test_a_preamble_in_small_pieces_takes_linear_time():
+    def in_pieces(size: int) -> None:
+        reader = Lines(lambda _line: None, lambda _preamble: None)
+        for _ in range(size):
+            reader.feed(b"\n--gpulse-\n")
+
+    assert growth(in_pieces, 1 << 12) < MOST_GROWTH
+
+
+def test_a_line_in_single_bytes_takes_no_more_memory_than_the_line():
+    reader = Lines(lambda _line: None)
+    tracemalloc.start()
+    try:
+        for _ in range(1 << 18):
+            reader.feed(b"x")
+        assert tracemalloc.get_traced_memory()[0] < 2 * (1 << 18)
+    finally:
+        tracemalloc.stop()
+
+
+def test_an_answer_is_its_first_line_and_has_an_end():
+    answer = FirstLine()
+    answer.take(b"one")
+    answer.take(b"two")
+    assert answer.line == b"one"
+    with pytest.raises(NodeLost, match="more than 100 lines"):
+        for _ in range(100):
+            answer.take(b"")

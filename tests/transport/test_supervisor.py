@@ -6,6 +6,8 @@ import sys
 from itertools import pairwise
 
 import msgspec
+import pytest
+import uvloop
 
 from gpulse.errors import NodeLost
 from gpulse.transport import local
@@ -13,6 +15,7 @@ from gpulse.transport.feed import Feed
 from gpulse.transport.local import LocalTarget
 from gpulse.transport.supervisor import Pace, Supervisor
 from tests import undisturbed
+from tests.patience import PATIENCE_SECONDS
 from tests.transport.recorder import Recorder
 
 PACE = Pace(first_pause_seconds=0.1, longest_pause_seconds=0.4, good_seconds=0.5, silence_seconds=0.5, spread_seconds=0)
@@ -237,3 +240,25 @@ def test_this_machine_with_a_probe_that_cannot_start(monkeypatch, tmp_path):
         return recorder.downs["here"][0]
 
     assert asyncio.run(run()) == "its probe ended with code 3: it is broken; run: gpulse probe --pretty"
+
+
+@pytest.mark.parametrize("stream", ["1", "2"], ids=["stdout", "stderr"])
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def test_this_machine_with_a_probe_that_floods(monkeypatch, tmp_path, stream, loop):
+    flooding = tmp_path / "python"
+    flooding.write_text(f"#!/bin/sh\nexec yes '' >&{stream}\n")
+    flooding.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(flooding))
+
+    async def run():
+        recorder = Recorder()
+        supervisor = Supervisor(recorder, {LocalTarget: local.stream}, PACE)
+        supervisor.set_targets([LocalTarget("here", 0.2)])
+        # Twice: what floods is ended before it is started again.
+        await recorder.until(lambda: len(recorder.downs["here"]) >= 2, PATIENCE_SECONDS)
+        await supervisor.stop()
+        return recorder.downs["here"][0]
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        told = runner.run(run())
+    assert ("floods stderr" if stream == "2" else "cannot be read") in told

@@ -15,7 +15,7 @@ from gpulse.transport.progress import Steps
 from gpulse.transport.remote import Remote
 from gpulse.transport.ssh import SETTINGS_SECONDS, START_SECONDS, Ssh, SshTarget
 from gpulse.transport.ssh_options import Route
-from gpulse.transport.stream import Lines
+from gpulse.transport.stream import FirstLine, Lines
 
 Word = Literal["install", "status", "restart", "stop", "remove"]
 # A node may have to wait for an old agent to end, for the new one to start, and for systemd in between.
@@ -63,23 +63,23 @@ class NodeService:
         self._steps.within(
             START_SECONDS, NodeLost(f"logged in, but nothing started within {START_SECONDS:g} s", "", explain.PYTHON)
         )
-        answers: list[bytes] = []
+        answer = FirstLine()
         late = NodeLost(f"no answer within {ANSWER_SECONDS:g} s", "look at the node's load and its home's file server")
-        lines = Lines(answers.append, lambda _preamble: self._steps.within(ANSWER_SECONDS, late))
+        lines = Lines(answer.take, lambda _preamble: self._steps.within(ANSWER_SECONDS, late))
         remote = Remote(lines.feed, lambda _message: None)
         text = msgspec.json.encode({"node": self._target.name, **order}) + b"\n"
         command = self._agent.command("service", word, python=python)
         ended = await remote.run(self._connection, command, self._agent.data + text)
         if ended.problem is not None:
             raise explain.hung_up(place, explain.Attempt(), str(ended.problem), logged_in=True)
-        if not answers:
+        if answer.line is None:
             told = f"{lines.preamble()}\n{ended.told}"
             if explain.python_missing(ended.status, told, python):
                 fix = "install Python 3.6 or later there, or name one by --python"
                 raise NodeLost(f"there is no {python} on the node's PATH", fix, explain.PYTHON)
             raise explain.ended(ended.status, ended.signal, told, python, place)
         try:
-            return msgspec.json.decode(answers[0], type=Answer)
+            return msgspec.json.decode(answer.line, type=Answer)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             raise NodeLost(f"its answer cannot be read: {problem}", "", explain.PROBE) from problem
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from gpulse.api.errors import error_response
 from gpulse.errors import RequestError
@@ -11,6 +11,8 @@ MOST_HEAD_BYTES = 1 << 16
 HEAD_SECONDS = 30.0
 # Of a body that nobody has asked for: so much may still come after the answer, then the connection ends.
 MOST_UNASKED_BYTES = 1 << 20
+# Requests that came before the one in front of them was answered. Browsers send none.
+MOST_PIPELINED = 100
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -20,6 +22,8 @@ class HttpProtocol(HttpToolsProtocol):
     _head_bytes = 0
     _head_timer: asyncio.TimerHandle | None = None
     _unasked_bytes = 0
+    # Those whose answers are not complete.
+    _cycles: tuple[RequestResponseCycle, ...] = ()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
         super().connection_made(transport)
@@ -37,6 +41,11 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_head()
+        # uvicorn tells the last request alone; the others would answer into the void, each with a traceback.
+        for cycle in self._cycles:
+            cycle.disconnected = True
+        self._cycles = ()
+        self.pipeline.clear()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
@@ -46,7 +55,12 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._end_head()
+        before = self.cycle
         super().on_headers_complete()
+        if self.cycle is not before:
+            self._cycles = (*(cycle for cycle in self._cycles if not cycle.response_complete), self.cycle)
+        if len(self.pipeline) > MOST_PIPELINED:
+            self.transport.abort()
 
     def on_body(self, body: bytes) -> None:
         super().on_body(body)

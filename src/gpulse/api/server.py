@@ -12,15 +12,28 @@ from starlette.applications import Starlette
 
 from gpulse.api.application import SERVER_OPTIONS
 from gpulse.api.heads import last_words
+from gpulse.api.unsent import LOOK_SECONDS, Unsent
 from gpulse.errors import ListenError, RequestError
+
+# uvicorn ticks ten times a second.
+_TICKS_BETWEEN_LOOKS = round(LOOK_SECONDS * 10)
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the hub, which has more to end than the server."""
+    """Leaves signals to the hub, which has more to end than the server, and ends connections that nobody reads from."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._unsent = Unsent()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % _TICKS_BETWEEN_LOOKS == 0:
+            self._unsent.look(self.server_state.connections)
+        return await super().on_tick(counter)
 
 
 class _Config(uvicorn.Config):

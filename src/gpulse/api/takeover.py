@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 from uvicorn._types import ASGISendEvent
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import SecurityError
 from websockets.http11 import Request
@@ -25,14 +26,17 @@ RESTART = 1012
 NORMAL = 1000
 POLICY = 1008
 INTERNAL_ERROR = 1011
-# Pings, pongs and goodbyes: an agent needs one in twenty seconds.
+# Pings, pongs and goodbyes: an agent needs one in twenty seconds. A viewer has nothing else to say either.
 MOST_CONTROLS_A_SECOND = 100
 # So long an application has to take or refuse a connection.
 HANDSHAKE_SECONDS = 30.0
 # Who asks for pongs and does not read them must not fill the memory.
 MOST_UNSENT = 1 << 16
-# So long a peer has for its own close frame after ours.
+# So long a peer has for its own close frame after ours, and so much it may still send before that.
 CLOSE_SECONDS = 5.0
+MOST_AFTER_CLOSE = 1 << 20
+# Frames are parsed so many bytes at a time: of the smallest there are hundreds in them, and then they are counted.
+PIECE_BYTES = 1 << 12
 
 _log = logging.getLogger(__name__)
 
@@ -58,6 +62,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        self._counted = Tally()
         self._handshake_timer = self.loop.call_later(HANDSHAKE_SECONDS, self._too_slow)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -65,12 +70,37 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
+        for start in range(0, len(data), PIECE_BYTES):
+            if self.transport.is_closing():
+                return
+            super().data_received(data[start : start + PIECE_BYTES])
+            trouble = self.conn.handshake_exc
+            if trouble is not None and not self.handshake_initiated:
+                self._refuse(_no_handshake(trouble))
+
+    def handle_events(self) -> None:
+        if self.handshake_complete and self._counted.add(len(self.conn.events)) > MOST_CONTROLS_A_SECOND:
+            self._end(POLICY, f"more than {MOST_CONTROLS_A_SECOND} frames a second")
             return
-        super().data_received(data)
-        trouble = self.conn.handshake_exc
-        if trouble is not None and not self.handshake_initiated:
-            self._refuse(_no_handshake(trouble))
+        super().handle_events()
+
+    def handle_ping(self) -> None:
+        if self.transport.get_write_buffer_size() > MOST_UNSENT:
+            # Its pongs would pile up. A ping may go unanswered when a later one is answered.
+            self.conn.data_to_send()
+            return
+        super().handle_ping()
+
+    def _end(self, code: int, reason: str) -> None:
+        """Close the connection with words, and without waiting for the peer's own."""
+        self.stop_keepalive()
+        self.queue.put_nowait({"type": "websocket.disconnect", "code": code, "reason": reason})
+        self.conn.data_to_send()
+        self.transport.write(close_frame(code, reason))
+        self.close_sent = True
+        self.transport.close()
+        # One that does not read the words either is not waited for.
+        self.loop.call_later(CLOSE_SECONDS, self.transport.abort)
 
     def _refuse(self, error: RequestError) -> None:
         self._end_handshake()
@@ -94,6 +124,9 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             cast(dict[str, Any], self.scope["extensions"])[EXTENSION] = self._take_over
 
     async def send(self, message: ASGISendEvent) -> None:
+        if self.close_sent and self.initial_response is None:
+            # The server has ended it: to the application that is as if the peer had gone.
+            raise ClientDisconnected
         await super().send(message)
         if self.handshake_complete:
             self._end_handshake()
@@ -135,22 +168,29 @@ class _Nothing:
 class TakenOver(asyncio.Protocol):
     """A connection between a node and its receiver."""
 
-    __slots__ = ("_connections", "_controls", "_deaf", "_frames", "_gone", "_receiver", "_timer", "_transport")
+    __slots__ = ("_after", "_connections", "_controls", "_deaf", "_frames", "_gone", "_receiver", "_timer", "transport")
 
     def __init__(self, transport: asyncio.Transport, connections: set[Any], make: Callable[[Line], Receiver]):
-        self._transport = transport
+        self.transport = transport
         # uvicorn's: those it tells when it ends.
         self._connections = connections
         self._connections.add(self)
         self._gone = False
         # What comes cannot be read any more.
         self._deaf = False
+        # How much came after the goodbye.
+        self._after = 0
         self._controls = Tally()
         self._timer: asyncio.TimerHandle | None = None
         self._receiver = make(self)
         self._frames = FramesIn(self._receiver.binary, self._receiver.text, self._control)
 
     def data_received(self, data: bytes) -> None:
+        if self._gone:
+            self._after += len(data)
+            if self._after > MOST_AFTER_CLOSE:
+                self.transport.abort()
+                return
         if self._deaf:
             return
         try:
@@ -164,16 +204,16 @@ class TakenOver(asyncio.Protocol):
             self.close(INTERNAL_ERROR, "a fault of the hub; its log has the details")
 
     def send(self, text: str) -> None:
-        self._transport.write(text_frame(text))
+        self.transport.write(text_frame(text))
 
     def close(self, code: int, reason: str) -> None:
         if self._gone:
             return
-        self._transport.write(close_frame(code, reason))
+        self.transport.write(close_frame(code, reason))
         # Closing altogether while something still comes would reset the connection, and the words be lost with it. TLS
         # cannot end one direction alone: there the peer's own goodbye says that it has read ours.
-        if self._transport.can_write_eof():
-            self._transport.write_eof()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
         self._end(code, reason)
 
     def eof_received(self) -> None:
@@ -190,30 +230,30 @@ class TakenOver(asyncio.Protocol):
     def shutdown(self) -> None:
         """uvicorn: the server ends."""
         self.close(RESTART, "the hub restarts")
-        self._transport.close()
+        self.transport.close()
 
     def _control(self, opcode: int, payload: bytes) -> None:
         if self._gone:
             if opcode == CLOSE:
-                self._transport.close()
+                self.transport.close()
             return
         if self._controls.add() > MOST_CONTROLS_A_SECOND and opcode != CLOSE:
             self.close(POLICY, f"more than {MOST_CONTROLS_A_SECOND} pings or pongs a second")
             return
         if opcode == PING:
-            if self._transport.get_write_buffer_size() > MOST_UNSENT:
-                self._transport.abort()
+            if self.transport.get_write_buffer_size() > MOST_UNSENT:
+                self.transport.abort()
                 return
-            self._transport.write(pong_frame(payload))
+            self.transport.write(pong_frame(payload))
         elif opcode == CLOSE:
             code = int.from_bytes(payload[:2], "big") if len(payload) >= 2 else NORMAL
-            self._transport.write(close_frame(NORMAL, ""))
+            self.transport.write(close_frame(NORMAL, ""))
             self._end(code, payload[2:].decode(errors="replace"))
-            self._transport.close()
+            self.transport.close()
 
     def _end(self, code: int, reason: str) -> None:
         self._gone = True
         self._frames.ignore_messages()
         self._receiver.gone(code, reason)
         # The peer closes when it has read why; one that does not is not waited for.
-        self._timer = asyncio.get_running_loop().call_later(CLOSE_SECONDS, self._transport.abort)
+        self._timer = asyncio.get_running_loop().call_later(CLOSE_SECONDS, self.transport.abort)

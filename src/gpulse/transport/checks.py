@@ -18,7 +18,7 @@ from gpulse.transport.host_keys import fingerprint
 from gpulse.transport.remote import Remote
 from gpulse.transport.ssh import SETTINGS_SECONDS, START_SECONDS, Ssh, SshTarget
 from gpulse.transport.ssh_options import Route
-from gpulse.transport.stream import Lines
+from gpulse.transport.stream import FirstLine, Lines
 
 NVML, CLOCK = "NVML", "clock"
 # In this order; what people read of each is in TITLES.
@@ -137,17 +137,23 @@ async def _connect(ssh: Ssh, target: SshTarget, way: Route, steps: _Steps) -> No
         steps.add(Check(HOST_KEY, "passed", fingerprint(key) if key else ""))
         steps.passed(LOGIN, f"as {way.place.user}" + (f" through {way.jump}" if way.jump else ""))
         steps.within(START_SECONDS, NodeLost(f"no probe started within {START_SECONDS:g} s", "", PYTHON))
-        lines: list[tuple[float, bytes]] = []
-        reader = Lines(lambda line: lines.append((time.time(), line)), lambda _preamble: None)
+        answer = FirstLine()
+        arrived = 0.0
+
+        def take(line: bytes) -> None:
+            nonlocal arrived
+            arrived = arrived or time.time()
+            answer.take(line)
+
+        reader = Lines(take, lambda _preamble: None)
         command = bundle.command("--once", "--node", target.name, python=target.python)
         ended = await Remote(reader.feed, lambda _message: None).run(connection, command, bundle.data)
-        if not lines:
+        if answer.line is None:
             raise explain.ended(
                 ended.status, ended.signal, f"{reader.preamble()}\n{ended.told}", target.python, way.place
             )
-        arrived, line = lines[0]
         try:
-            snapshot = msgspec.json.decode(line, type=Snapshot)
+            snapshot = msgspec.json.decode(answer.line, type=Snapshot)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             raise NodeLost(f"its probe sent what is no snapshot: {problem}", "see its log", PROBE) from problem
         _judge(snapshot, arrived, steps)

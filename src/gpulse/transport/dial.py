@@ -13,6 +13,7 @@ from gpulse.errors import NodeLost
 from gpulse.transport import explain, host_keys
 from gpulse.transport.explain import Attempt, Place
 from gpulse.transport.host_keys import HostKeys
+from gpulse.transport.inlet import Connector
 from gpulse.transport.jumps import Jumps
 from gpulse.transport.progress import Progress, Steps
 from gpulse.transport.sockets import Sockets
@@ -150,11 +151,11 @@ class Dialer:
                         f"{place.host} did not finish the login in time", "see whether `ssh` is slow too", explain.LOGIN
                     ),
                 )
+                through = sock or tunnel
                 return await asyncssh.connect(
                     way.asked,
                     **{"port": (), **way.arguments},
-                    sock=sock,
-                    tunnel=tunnel,
+                    tunnel=Connector(through) if through else None,
                     client_factory=lambda: greeter,
                     known_hosts=lambda host, _addr, port: self.host_keys.match(way.known_hosts, host, port),
                 )

@@ -107,6 +107,8 @@ class DropFolder:
                 names = changed[start : start + _BATCH]
                 for one in await self._in_thread(partial(dropped.read, self._path, names)):
                     self._take(one)
+                    # A megabyte takes its time: others have their turn after each.
+                    await asyncio.sleep(0)
         except OSError as problem:
             # Stale beats partial: its nodes stay, and age.
             self._set_trouble(f"the folder {self._path} cannot be read: {problem.strerror or problem}")

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable
 
+from gpulse.errors import NodeLost
+
 MOST_BAD_LINES = 5
 MOST_LINES_A_SECOND = 50
 # A line of a very large node is some 100 kB.
@@ -14,6 +16,10 @@ LIGHT_WHOLE = 0.25
 # So long a hub may stand still before agents give it up; then all lines of that time come at once, and are no flood.
 STALL_SECONDS = 40.0
 _MOST_WHOLES = MOST_WHOLES_A_SECOND + STALL_SECONDS
+# Messages on a command's stderr: a login script that traces itself may write so much at once, a probe seldom a line.
+MOST_MESSAGES_AT_ONCE = 5000
+MOST_MESSAGE_BYTES_AT_ONCE = 1 << 20
+MESSAGE_BYTES_A_SECOND = 1 << 16
 SHORTEST_INTERVAL_SECONDS = 0.05
 LONGEST_INTERVAL_SECONDS = 3600.0
 
@@ -64,6 +70,34 @@ TOO_MUCH_WORDS = (
 )
 
 
+class Messages:
+    """Limits what one command writes to stderr, in lines and bytes; raises NodeLost past that.
+
+    Bytes are counted as they come, before anything is made of them: empty lines and a line without an end count too.
+    """
+
+    __slots__ = ("_at", "_bytes", "_clock", "_lines")
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic):
+        self._clock = clock
+        self._at = clock()
+        self._lines = float(MOST_MESSAGES_AT_ONCE)
+        self._bytes = float(MOST_MESSAGE_BYTES_AT_ONCE)
+
+    def spend(self, data: bytes) -> None:
+        now = self._clock()
+        seconds, self._at = now - self._at, now
+        self._lines = min(self._lines + MOST_LINES_A_SECOND * seconds, MOST_MESSAGES_AT_ONCE) - data.count(b"\n")
+        self._bytes = min(self._bytes + MESSAGE_BYTES_A_SECOND * seconds, MOST_MESSAGE_BYTES_AT_ONCE) - len(data)
+        if self._lines < 0 or self._bytes < 0:
+            raise NodeLost(
+                f"it floods stderr: more than {MOST_MESSAGES_AT_ONCE:,} lines or {MOST_MESSAGE_BYTES_AT_ONCE >> 20} MiB"
+                " of messages",
+                "see what its login scripts and its python3 write to stderr",
+                "probe",
+            )
+
+
 class Tally:
     """How often something has happened within this second."""
 
@@ -81,7 +115,7 @@ class Tally:
             self._count = 0
         return self._count
 
-    def add(self) -> int:
-        """One more; how many there are with it."""
-        self._count = self.count + 1
+    def add(self, more: int = 1) -> int:
+        """Count so many more; return how many there are with them."""
+        self._count = self.count + more
         return self._count

@@ -8,10 +8,12 @@ import msgspec
 
 from gpulse.errors import NodeLost
 from gpulse.transport.feed import Feed
+from gpulse.transport.limits import Messages
 from gpulse.transport.stream import PROBE_OPTIONS, Lines
 
 FIRST_LINE_SECONDS = 30.0
 END_SECONDS = 2.0
+PIECE_BYTES = 1 << 16
 
 
 class LocalTarget(msgspec.Struct, frozen=True):
@@ -42,21 +44,32 @@ async def stream(target: LocalTarget, feed: Feed) -> None:
     )
     output, log = cast(asyncio.StreamReader, process.stdout), cast(asyncio.StreamReader, process.stderr)
     messages: list[str] = []
-    errors = asyncio.create_task(_log(log, feed, messages))
+    reading = [asyncio.create_task(_lines(output, feed)), asyncio.create_task(_log(log, feed, messages))]
     try:
-        lines = Lines(feed.line)
-        while data := await output.read(1 << 18):
-            lines.feed(data)
+        # Whichever of the two floods ends both.
+        await asyncio.gather(*reading)
         code = await process.wait()
-        await errors
         raise NodeLost(
             f"its probe ended with code {code}" + (f": {messages[-1]}" if messages else ""),
             "run: gpulse probe --pretty",
             "probe",
         )
+    except NodeLost:
+        # One that floods gets no time to end by itself.
+        if process.returncode is None:
+            process.kill()
+        raise
     finally:
-        errors.cancel()
+        for task in reading:
+            task.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)
         await _end(process)
+
+
+async def _lines(stdout: asyncio.StreamReader, feed: Feed) -> None:
+    lines = Lines(feed.line)
+    while data := await stdout.read(PIECE_BYTES):
+        lines.feed(data)
 
 
 async def _log(stderr: asyncio.StreamReader, feed: Feed, messages: list[str]) -> None:
@@ -66,7 +79,9 @@ async def _log(stderr: asyncio.StreamReader, feed: Feed, messages: list[str]) ->
             feed.log(text)
 
     lines = Lines(take)
-    while data := await stderr.read(1 << 14):
+    allowed = Messages()
+    while data := await stderr.read(PIECE_BYTES):
+        allowed.spend(data)
         lines.feed(data)
 
 
@@ -74,8 +89,20 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     if process.returncode is not None:
         return
     cast(asyncio.StreamWriter, process.stdin).close()
+    # asyncio sees the end of a process only once its pipes are read to their end.
+    pipes = (cast(asyncio.StreamReader, process.stdout), cast(asyncio.StreamReader, process.stderr))
+    draining = [asyncio.create_task(_drain(pipe)) for pipe in pipes]
     try:
         await asyncio.wait_for(process.wait(), END_SECONDS)
     except TimeoutError:
         process.kill()
         await process.wait()
+    finally:
+        for task in draining:
+            task.cancel()
+
+
+async def _drain(pipe: asyncio.StreamReader) -> None:
+    while await pipe.read(PIECE_BYTES):
+        # A pipe that always has something would let nobody else run.
+        await asyncio.sleep(0)

@@ -14,12 +14,15 @@ from gpulse.fleet.updates import UPDATE
 from gpulse.transport.feed import Feed
 from gpulse.transport.limits import LONGEST_INTERVAL_SECONDS
 from gpulse.transport.snapshot_head import read_head
+from gpulse.transport.stream import Lines
 
 # The first answer may have to wait until the agent has read its cards.
 FIRST_SECONDS = 30.0
 # Below the silence that ends the attempt, because its words say more.
 ANSWER_SECONDS = 8.0
 LARGEST_ANSWER = 4 << 20
+# A chunk of its own for every byte would take the hub minutes to read.
+MOST_PIECES = 4096
 # As many intervals of the agent's own may pass in silence.
 _SILENCE_INTERVALS = 5.0
 _LINES = "application/x-ndjson"
@@ -111,10 +114,12 @@ class _Asking:
         except (httpx.HTTPError, httpx.InvalidURL) as problem:
             raise _lost(self._target, problem) from problem
         self._answered = True
-        for line in body.splitlines():
-            if not line.startswith(UPDATE):
-                self._look_at(line)
-            self._feed.line(line)
+        Lines(self._line).feed(body if body.endswith(b"\n") or not body else body + b"\n")
+
+    def _line(self, line: bytes) -> None:
+        if not line.startswith(UPDATE):
+            self._look_at(line)
+        self._feed.line(line)
 
     async def _get(self) -> bytes:
         """What is new as lines; b"" where nothing is."""
@@ -133,8 +138,14 @@ class _Asking:
             if kind != _LINES or not base.replace("-", "").isalnum() or encoding != "identity":
                 raise NodeLost(f"what answers at {self._target.url} is no gpulse agent", _ANOTHER, "port")
             body = bytearray()
+            pieces = 0
             async for piece in response.aiter_raw():
                 body += piece
+                pieces += 1
+                if pieces > MOST_PIECES:
+                    raise NodeLost(
+                        f"its answer comes in more than {MOST_PIECES:,} pieces", "look at its agent", "probe"
+                    )
                 if len(body) > LARGEST_ANSWER:
                     raise NodeLost(
                         f"its answer is larger than {LARGEST_ANSWER >> 20} MiB", "look at its agent", "probe"

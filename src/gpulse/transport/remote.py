@@ -8,6 +8,7 @@ import asyncssh
 import msgspec
 
 from gpulse.errors import NodeLost
+from gpulse.transport.limits import Messages
 from gpulse.transport.stream import Lines
 
 KEPT_MESSAGES = 8 << 10
@@ -25,13 +26,14 @@ class Ended(msgspec.Struct, frozen=True):
 class Remote(asyncssh.SSHClientSession[bytes]):
     """Gives stdout to `output` as it comes and every line of stderr to `log`.
 
-    A NodeLost that `output` raises ends the command and is raised by run().
+    A NodeLost that `output` raises ends the command and is raised by run(); so is that of a command that floods stderr.
     """
 
     def __init__(self, output: Callable[[bytes], None], log: Callable[[str], None]) -> None:
         self._output = output
         self._log = log
         self._errors = Lines(self._error_line)
+        self._messages = Messages()
         self._told: list[str] = []
         self._told_size = 0
         self._status: int | None = None
@@ -66,11 +68,15 @@ class Remote(asyncssh.SSHClientSession[bytes]):
             return
         try:
             if datatype:
+                self._messages.spend(data)
                 self._errors.feed(data)
             else:
                 self._output(data)
         except NodeLost as problem:
             self._done.set_exception(problem)
+            if self._channel is not None:
+                # Nothing more is read: the other side has to stop when its window is full.
+                self._channel.pause_reading()
 
     def exit_status_received(self, status: int) -> None:
         self._status = status

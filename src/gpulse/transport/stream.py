@@ -1,4 +1,4 @@
-"""Cuts what a remote process prints into lines: first what login scripts say, then the probe's."""
+"""Cuts what a remote process prints into lines, in linear time: first what login scripts say, then the probe's."""
 
 from collections.abc import Callable
 
@@ -11,6 +11,8 @@ LONGEST_LINE = 4 << 20
 LONGEST_PREAMBLE = 1 << 20
 # So much of what login scripts print is worth a place in the log.
 KEPT_PREAMBLE = 8 << 10
+# Of a command that answers in one line.
+MOST_ANSWER_LINES = 100
 _MARKER = f"\n{START_MARKER}\n".encode()
 
 
@@ -26,30 +28,32 @@ class Lines:
         # The marker may be the very first line.
         self._before = bytearray(b"\n")
         self._before_size = 0
-        self._parts: list[bytes] = []
-        self._size = 0
+        # The beginning of a line whose end has not come yet.
+        self._begun = bytearray()
         self._waiting = started is not None
 
     def feed(self, data: bytes) -> None:
         if self._waiting:
             data = self._preamble(data)
-        while data:
-            line, end, rest = data.partition(b"\n")
-            self._size += len(line)
-            if self._size > LONGEST_LINE:
-                raise NodeLost(
-                    f"it sent a line longer than {LONGEST_LINE >> 20} MiB", "look at what its probe prints", "probe"
-                )
-            if not end:
-                self._parts.append(line)
-                return
-            if self._parts:
-                self._parts.append(line)
-                line = b"".join(self._parts)
-                self._parts = []
-            self._size = 0
+        start = 0
+        while (end := data.find(b"\n", start)) >= 0:
+            self._check(end - start)
+            line = data[start:end]
+            if self._begun:
+                line = bytes(self._begun) + line
+                self._begun = bytearray()
+            # A copy of the rest for each line would make this quadratic.
+            start = end + 1
             self._line(line)
-            data = rest
+        if start < len(data):
+            self._check(len(data) - start)
+            self._begun += data[start:]
+
+    def _check(self, more: int) -> None:
+        if len(self._begun) + more > LONGEST_LINE:
+            raise NodeLost(
+                f"it sent a line longer than {LONGEST_LINE >> 20} MiB", "look at what its probe prints", "probe"
+            )
 
     def preamble(self) -> str:
         """What was printed before the marker, as far as it is kept."""
@@ -79,3 +83,20 @@ class Lines:
             # The beginning is kept for the log, the end for a marker that is still coming.
             del self._before[KEPT_PREAMBLE : KEPT_PREAMBLE + surplus]
         return b""
+
+
+class FirstLine:
+    """The answer of a command that prints one line. Raises NodeLost when the command prints line after line."""
+
+    def __init__(self) -> None:
+        self.line: bytes | None = None
+        self._lines = 0
+
+    def take(self, line: bytes) -> None:
+        if self.line is None:
+            self.line = line
+        self._lines += 1
+        if self._lines > MOST_ANSWER_LINES:
+            raise NodeLost(
+                f"it answered with more than {MOST_ANSWER_LINES} lines", "look at what its python3 prints", "probe"
+            )

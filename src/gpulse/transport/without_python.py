@@ -40,7 +40,8 @@ async def stream(connection: asyncssh.SSHClientConnection, node: str, feed: Feed
         if explain.python_missing(status, told, "nvidia-smi"):
             raise why
         # The probe has no annotations: they would cost every node memory.
-        reading = document.read(printed)  # type: ignore[no-untyped-call]
+        # A document of some megabytes takes long to read, and others must not wait for it.
+        reading = await asyncio.to_thread(document.read, printed)
         if reading.gpus is None and seq == 0 and status:
             raise explain.ended(status, None, told or printed[:2000].decode("utf-8", "replace"), "nvidia-smi", place)
         feed.line(msgspec.json.encode(snapshot(node, reading, message, seq, time.time())))
