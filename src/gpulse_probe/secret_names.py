@@ -53,9 +53,9 @@ _ABOUT = _set(
 )
 _PASS_OWNERS = _set(
     """
-    db database user root admin mysql maria redis smtp mail email ftp http https proxy ldap pg postgres psql key sftp webdav smb
+    db database user root admin mysql maria redis smtp mail email ftp http https proxy ldap pg postgres psql key
     bind rabbitmq mongo ssh vnc sudo my wifi auth basic login store keystore truststore rpc cert ssl tls rdp
-    jupyter api
+    jupyter api sftp webdav smb
     """
 )
 # A switch of such a name takes no value: what follows it is something else.
