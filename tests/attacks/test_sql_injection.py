@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from sqlalchemy import event, select
-from sqlalchemy.engine import Engine
+from sqlalchemy.engine import Connection, Engine
 from starlette.applications import Starlette
 
 from gpulse.api.application import create_app
@@ -68,8 +68,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 def rows(world: World) -> dict[str, int]:
     """How many each table has."""
-    with world.people.records._engine.connect() as connection:
+
+    def counted(connection: Connection) -> dict[str, int]:
         return {name: len(connection.execute(select(table)).all()) for name, table in METADATA.tables.items()}
+
+    return world.people.records.read(counted).result()
 
 
 def unharmed(world: World, path: str, method: str = "GET", body: Any = None) -> int:
