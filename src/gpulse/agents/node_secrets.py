@@ -9,6 +9,7 @@ from pathlib import Path
 from gpulse.auth.noting import Actor
 from gpulse.auth.tokens import Tokens
 from gpulse.auth.upgrades import Upgrades
+from gpulse.config.files import is_file_name
 from gpulse.errors import AgentError
 from gpulse.store import Records
 from gpulse.store.sqlite import make_folder
@@ -49,6 +50,8 @@ class PullSecrets:
         self.token_file = str(self._folder / "{name}")
 
     def files(self, node: str, _token_id: str | None) -> dict[str, str]:
+        if not is_file_name(node):
+            raise AgentError(f"{node!r:.100} cannot be the name of a file, so the hub has nowhere to keep its token")
         return {TOKEN: self._token(self._folder / node)}
 
     def forget(self, _node: str, _token_id: str | None) -> None:
