@@ -24,7 +24,7 @@ from tests.discovery.consul_server import entry
 from tests.hub.running import GPULSE, RunningHub
 from tests.system.agents import CALM
 
-OUTWARD = ("../../escaped", "..", ".", "/tmp/gpulse-escaped", "a/../../escaped", ".hidden", "a/b", "a\0b", "")
+OUTWARD = ("../../escaped", "..", ".", "/var/empty/escaped", "a/../../escaped", ".hidden", "a/b", "a\0b", "")
 # As names of files they are possible, and as parts of an address or a command they must stay names.
 ODD = ("..;x", "%2e%2e%2fescaped", "..%2fescaped", "a\\..\\escaped", "$(touch escaped)", "`touch escaped`", "a b;c")
 
@@ -74,7 +74,7 @@ def test_files_in_a_drop_folder(tmp_path: Path):
     folder, site = tmp_path / "drop", tmp_path / "site"
     folder.mkdir()
     site.mkdir()
-    (tmp_path / "outside.json").write_text(as_json(snapshot("outside", [card("GPU-outside", 0)], probe=CALM)))
+    (tmp_path / "outside.json").write_text(as_json(snapshot("link", [card("GPU-outside", 0)], probe=CALM)))
     (folder / "link.json").symlink_to(tmp_path / "outside.json")
     (folder / "honest.json").write_text(as_json(snapshot("honest", [card("GPU-1", 0)], probe=CALM)))
     for number, name in enumerate(ODD):

@@ -27,13 +27,13 @@ from tests.api.people import People, make_people
 
 MARK = "zz9injected"
 PAYLOADS = (
-    f"name; DROP TABLE accounts; -- {MARK}",
-    f"name' OR '1'='1' -- {MARK}",
-    f'name" UNION SELECT password_hash FROM accounts -- {MARK}',
-    f"(CASE WHEN (SELECT 1 FROM accounts) THEN name ELSE {MARK} END)",
-    f"-{MARK}) OR 1=1 /*",
-    f"\\'; DELETE FROM audit; -- {MARK} %s :x ? $1",
-    f"{MARK}\0'",
+    "name; DROP TABLE accounts; -- zz9injected",
+    "name' OR '1'='1' -- zz9injected",
+    'name" UNION SELECT password_hash FROM accounts -- zz9injected',
+    "(CASE WHEN (SELECT 1 FROM accounts) THEN name ELSE zz9injected END)",
+    "-zz9injected) OR 1=1 /*",
+    "\\'; DELETE FROM audit; -- zz9injected %s :x ? $1",
+    "zz9injected\0'",
 )
 # What is over is read from the database, the rest from memory.
 PAST = "from=1&to=1000000000"

@@ -104,7 +104,8 @@ def test_reservations(browser: Browser, site: HostileSite, booked: str, name: st
         ("#/people", [HOSTILE_NAME]),
     ],
 )
-def test_the_fleet_with_reservations(browser: Browser, site: HostileSite, booked: str, address: str, words: list[str]):
+@pytest.mark.usefixtures("booked")
+def test_the_fleet_with_reservations(browser: Browser, site: HostileSite, address: str, words: list[str]):
     with visit(browser, site.url) as seen:
         page = come_in(seen, "ann", address)
         for word in words:
@@ -122,7 +123,8 @@ def test_checks_and_log_of_a_node(browser: Browser, site: HostileSite):
         unharmed(seen, page)
 
 
-def test_account_calendars_and_administration(browser: Browser, site: HostileSite, booked: str):
+@pytest.mark.usefixtures("booked")
+def test_account_calendars_and_administration(browser: Browser, site: HostileSite):
     with visit(browser, site.url, user_agent=hostile("agent")) as seen:
         page = enter(seen, site.link(getpass.getuser()), "#/account")
         page.get_by_label("For", exact=True).fill(BREAKOUT[:100])
