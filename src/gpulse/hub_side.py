@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from gpulse.config import Config
-from gpulse.config.files import read_bytes, reason
+from gpulse.config.files import is_file_name, read_bytes, reason
 from gpulse.discovery import Target
 from gpulse.errors import NodeLost
 from gpulse.transport.feed import Feed
@@ -98,7 +98,7 @@ def _token(target: Asked) -> str:
     file = str(target.token_file)
     if _NAME in file:
         # Some names come from the network, and none may lead elsewhere.
-        if "/" in target.name or target.name.startswith("."):
+        if not is_file_name(target.name):
             raise NodeLost(f"its name cannot be {_NAME} in token_file {file}", "name it otherwise where it is listed")
         file = file.replace(_NAME, target.name)
     try:

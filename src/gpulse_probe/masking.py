@@ -8,7 +8,8 @@ to the text, whatever the text.
 
 import re
 
-from gpulse_probe.secret_names import hides, is_switch, judge
+from gpulse_probe.secret_names import IF_RANDOM, SURE, hides, is_switch, judge, looks_random
+from gpulse_probe.secret_programs import FLAGS, LOGIN, PLACES
 
 MASK = "***"
 _DEEPEST = 2
@@ -20,15 +21,17 @@ _ENOUGH = 200
 _SHAPES = re.compile(
     r"(?<![\w\-])(?:"
     r"hf_[A-Za-z0-9]{16,}|api_org_[A-Za-z0-9]{16,}|gh[oprsu]_[A-Za-z0-9]{16,}|github_pat_\w{16,}|gl(?:pat|ptt|dt|rt|cbt|ft|imt|agent|oas|soat|ffct)-[\w\-]{16,}"
-    r"|(?:sk|pk|rk)[-_][\w\-]{16,}|(?:gsk|r8|npm|pcsk|dckr_pat|dop_v1|lsv2_[a-z]{2}|wandb_v1)_[\w\-]{16,}"
-    r"|(?:nvapi|xai|pypi|tskey)-[\w\-]{16,}|xox[a-z]-[\w\-]{8,}|xapp-[\w\-]{16,}|(?:AKIA|ASIA)[A-Z0-9]{12,}"
+    r"|gp[njksplf]_[0-9a-f]{12}_\w+"
+    r"|(?:sk|pk|rk)[-_][\w\-]{16,}"
+    r"|(?:gsk|r8|npm|pcsk|dckr_pat|dop_v1|lsv2_[a-z]{2}|wandb_v1|whsec|shpat|glsa|tgp_v1|fw)_[\w\-]{16,}"
+    r"|(?:nvapi|xai|pypi|tskey|pplx|GOCSPX|AGE-SECRET-KEY)-[\w\-]{16,}|key-[0-9a-f]{32}|ATATT3[\w\-]{30,}|EAA[A-Za-z0-9]{40,}|xox[a-z]-[\w\-]{8,}|xapp-[\w\-]{16,}|(?:AKIA|ASIA)[A-Z0-9]{12,}"
     r"|AIza[\w\-]{30,}|ya29\.[\w\-]{16,}|hv[bs]\.[\w\-]{16,}|SG\.[\w\-]{16,}\.[\w\-]{16,}"
-    r"|eyJ[\w\-]{5,}\.[\w\-]{5,}(?:\.[\w\-]*)*"
+    r"|eyJ[\w\-]{5,}\.[\w\-]{5,}(?:\.[\w\-]*)*|eyJ[\w\-+/]{40,}={0,2}|\d{8,10}:AA[\w\-]{30,}"
     r")"
     r"|(?<=hooks\.slack\.com/services/)[\w/\-]+|(?<=/api/webhooks/)[\w/\-]+"
+    r"|(?<=/bot)\d{8,10}:[\w\-]{30,}|(?<=conda\.anaconda\.org/t/)[\w\-]+"
 )
-_WORDLIKE = ("sk", "pk", "rk", "xai", "pypi", "tskey", "npm")
-_DIGIT = re.compile(r"\d")
+_WORDLIKE = ("sk", "pk", "rk", "xai", "pypi", "tskey", "npm", "pplx", "fw")
 _KEY_BLOCK = re.compile(
     r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----).*?"
     r"(-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)",
@@ -38,6 +41,7 @@ _KEY_BLOCK = re.compile(
 # user:password@ in an address. A "/" in the password is wrong but written all the same; a port is not a password.
 _ADDRESS = re.compile(
     r"(://[^\s/:@\"']*:)(?:[^\s/\"']+(?=@)|(?!\d+(?:[/?#]|\Z))(?:[^\s/\"'@]|/(?!/)){1,300}(?=@))|(?<=://)[\w\-]{20,}(?=@)"
+    r"|(?<=git\+https://)(?!git@)[\w\-]+(?=@)"
 )
 
 # Only a text with one of these can hold a name that judge() knows, and most arguments hold none.
@@ -47,6 +51,9 @@ _NAME = re.compile(
     r"(-*)([\w.\-]+)(\\?[\"']|)(\]?\s*=\s*|\]?\s*:(?!//)\s*|,\s*(?=[\"'])|\s+)"
 )
 _SCHEME = re.compile(r"(?:Bearer|Basic|Token|Digest|ApiKey|AWS4-HMAC-SHA256)\s+", re.IGNORECASE)
+# The secret is the next word: -H Authorization: Bearer X without quotes.
+_SCHEME_LAST = re.compile(r"(?:.*authorization[\"']?\s*[:=]?\s*)?(?:Bearer|Basic|Token|Digest|ApiKey)$", re.IGNORECASE)
+_SETTING = re.compile(r"[A-Za-z_\-]+=[^=]")
 _QUOTED = re.compile(r"\\?\"(?:[^\"\\]|\\[^\"])*\\?\"?|\\?'[^']*'?", re.DOTALL)
 _BRACKETED = re.compile(r"[\[{(][^\]})]*")
 _PLAIN = re.compile(r"[^\s\"'&,;)}\]|<>`#]*")
@@ -55,33 +62,8 @@ _TO_BLANK = re.compile(r"[^\s\"';&|)`]*")
 _WORD = re.compile(r"\s+|(?:[^\s\"'\\]+|\\.?|\"(?:[^\"\\]+|\\.?)*\"?|'[^']*'?)+", re.DOTALL)
 _SHELL_SWITCH = re.compile(r"-[a-z]{0,4}c$|--(?:wrap|command|cmd)$")
 
-# Programs that take a secret by a short option: after it as the next word ("p"), joined to it ("p+"),
-# or as user:password ("u:"). "login" stands for wandb login, docker login and the like.
-_PROGRAMS = {
-    "7z": ("p+",),
-    "7za": ("p+",),
-    "curl": ("u:", "U:", "-user:", "-proxy-user:"),
-    "http": ("a:",),
-    "https": ("a:",),
-    "isql": ("P", "P+"),
-    "ldapmodify": ("w", "w+"),
-    "ldapsearch": ("w", "w+"),
-    "login": ("p",),
-    "mariadb": ("p+",),
-    "mongo": ("p",),
-    "mongodump": ("p",),
-    "mongosh": ("p",),
-    "mysql": ("p+",),
-    "mysqladmin": ("p+",),
-    "mysqldump": ("p+",),
-    "openssl": ("k",),
-    "redis-cli": ("a",),
-    "smbclient": ("U:",),
-    "sqlcmd": ("P", "P+"),
-    "sshpass": ("p", "p+"),
-    "unzip": ("P", "P+"),
-    "zip": ("P", "P+"),
-}
+# How user and password are joined in the value of a flag; "=": a cookie, and without one a file of cookies.
+_PARTS = ":%,="
 _LOGIN_KEY = re.compile(r"[\w\-]{30,}$")
 
 
@@ -111,28 +93,46 @@ def mask(arguments):
 
 def _mask_words(words, depth, shell):
     masked = []
-    program = ()
-    next_is = None
+    flags = ()
+    places = {}
+    place = next_is = None
     previous = ""
     for word in words:
         wanted, next_is = next_is, None
-        if wanted == "user:password" and not word.startswith("-"):
-            masked.append(_mask_login(word))
+        if _is_scheme(word, previous):
+            masked.append(word)
+            next_is = SURE if wanted or "uthorization" in (previous[-64:] + word).lower() else IF_RANDOM
+        elif wanted and wanted in _PARTS and not word.startswith("-"):
+            masked.append(_mask_part(word, wanted))
         elif wanted and hides(wanted, word) and not _is_option(word):
             masked.append(MASK)
+        elif place == 0 and not word.startswith("-") and not _SETTING.match(word):
+            masked.append(MASK + ";" if word.endswith(";") else MASK)
         else:
-            masked.append(_mask_word(word, program, depth, shell or _SHELL_SWITCH.match(previous) is not None))
+            masked.append(_mask_word(word, flags, depth, shell or _SHELL_SWITCH.match(previous) is not None))
         if word.startswith("-"):
-            next_is = _announces(word, program)
-        elif depth == 0 and word.endswith((":", "=")):
+            next_is = _announces(word, flags)
+        elif next_is is None and depth == 0 and word.endswith((":", "=")):
             next_is = judge(word[:-1])
         elif previous == "set" and "=" not in word:
             # aws configure set aws_secret_access_key X
             next_is = judge(word)
         else:
-            program = _PROGRAMS.get(word.rsplit("/", 1)[-1], program)
+            name = word.rsplit("/", 1)[-1]
+            flags = FLAGS.get(name, flags)
+            if name in PLACES:
+                places = PLACES[name]
+        if not word.startswith("-"):
+            place = places[word] if word in places else place - 1 if place else None
         previous = word
     return masked
+
+
+def _is_scheme(word, previous):
+    """Return whether a word is the scheme of a header, with the secret to follow: `Authorization:` `Bearer` `X`."""
+    if len(word) > 64 or not _SCHEME_LAST.match(word):
+        return False
+    return "uthorization" in (previous[-64:] + word).lower() or word.lower() == "bearer"
 
 
 def _is_option(word):
@@ -140,18 +140,18 @@ def _is_option(word):
     return word.startswith("--") or (word.startswith("-") and len(word) < 3)
 
 
-def _announces(option, program):
-    """What the word after an option is: a verdict of judge(), "user:password" or None."""
+def _announces(option, flags):
+    """Return what the word after an option is: a verdict of judge(), a part to mask (see _PARTS) or None."""
     name = option.lstrip("-")
-    if any(flag.endswith("+") and option.startswith("-" + flag[:-1]) and len(option) > 2 for flag in program):
+    if any(flag.endswith("+") and option.startswith("-" + flag[:-1]) and len(option) > 2 for flag in flags):
         return None
     verdict = None if "=" in name or ":" in name or is_switch(name) else judge(name)
     if verdict:
         return verdict
-    for flag in program:
-        letter = flag.rstrip(":")
+    for flag in flags:
+        letter = flag.rstrip(_PARTS)
         if not flag.endswith("+") and (option == "-" + letter or (len(letter) == 1 and _ends_cluster(option, letter))):
-            return "user:password" if flag.endswith(":") else "sure"
+            return flag[-1] if flag[-1] in _PARTS else SURE
     return None
 
 
@@ -160,15 +160,17 @@ def _ends_cluster(option, letter):
     return option.endswith(letter) and len(option) < 6 and option[1:].isalpha() and not option.startswith("--")
 
 
-def _mask_word(word, program, depth, shell):
+def _mask_word(word, flags, depth, shell):
     if word.startswith("-"):
-        for flag in program:
-            joined = "-" + flag.rstrip("+:")
-            if flag.endswith("+") and word.startswith(joined) and len(word) > len(joined):
-                return joined + MASK
-            if flag.endswith(":") and word.startswith(joined) and ":" in word:
-                return joined + _mask_login(word[len(joined) :])
-    elif program is _PROGRAMS["login"] and _LOGIN_KEY.match(word):
+        for flag in flags:
+            kind = flag[-1]
+            joined = "-" + flag.rstrip("+" + _PARTS)
+            if word.startswith(joined) and len(word) > len(joined):
+                if kind == "+":
+                    return joined + MASK
+                if kind in _PARTS and kind in word:
+                    return joined + _mask_part(word[len(joined) :], kind)
+    elif flags is LOGIN and _LOGIN_KEY.match(word):
         return MASK
     text = _inside(word, not shell)
     if depth < _DEEPEST and (" " in text or "\n" in text or "\t" in text):
@@ -176,12 +178,12 @@ def _mask_word(word, program, depth, shell):
     return text
 
 
-def _mask_login(text):
-    for separator in (":", "%"):
-        user, found, _ = text.partition(separator)
-        if found:
-            return user + separator + MASK
-    return text
+def _mask_part(text, separator):
+    """Mask what follows the separator of user and password, or all of a cookie; without one there is no secret."""
+    user, found, _ = text.partition(separator)
+    if not found:
+        return text
+    return MASK if separator == "=" else user + separator + MASK
 
 
 def _mask_text(text, depth):
@@ -218,8 +220,8 @@ def _inside(text, whole=False):
 
 def _mask_shape(found):
     text = found.group()
-    # sk-learn-something is a word; a key has digits, or letters of both sizes.
-    if text.startswith(_WORDLIKE) and text.islower() and not _DIGIT.search(text):
+    # sk-learn-pipeline-v1 is a name.
+    if text.startswith(_WORDLIKE) and not looks_random(text):
         return text
     return MASK
 

@@ -10,10 +10,11 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SURE = re.compile(
     r"passw(?:or)?d(?!less)|passphrase|passcode|passin$|passout$|secret(?!ar)|bearer|jwt|authorization"
     r"|apikey|accesskey|apitoken|authtoken|accesstoken|privatetoken|refreshtoken|sessiontoken|securitytoken"
+    r"|requirepass|masterauth"
 )
 # Secrets as a rule, but the same names are used for the file that holds the secret, or a folder (--pwd).
 _UNLESS_PATH = re.compile(
-    r"credentials?$|cookies?$|pwd$|netrc$|signature$|^sig$"
+    r"credentials?$|creds$|cookies?$|pwd$|netrc$|signature$|^sig$"
     r"|keyids?$|(?:private|auth|signing|encryption|master|shared|account|storage|session|license|licence|subscription"
     r"|deploy|ssh|ssl|tls|rsa|gpg|pgp|aes|hmac|wandb|hf|huggingface|openai|anthropic|claude|gemini|google|gcp|gcs|aws"
     r"|azure|cohere|mistral|together|groq|replicate|deepseek|nvidia|ngc|comet|neptune|clearml|swanlab|mlflow|kaggle"
@@ -54,7 +55,7 @@ _PASS_OWNERS = _set(
     """
     db database user root admin mysql maria redis smtp mail email ftp http https proxy ldap pg postgres psql key
     bind rabbitmq mongo ssh vnc sudo my wifi auth basic login store keystore truststore rpc cert ssl tls rdp
-    jupyter api
+    jupyter api sftp webdav smb
     """
 )
 # A switch of such a name takes no value: what follows it is something else.
@@ -65,9 +66,17 @@ _SWITCHES = _set(
 )
 
 _PATH = re.compile(r"[~.]{0,2}/|[\w.\-]+\.(?:json|pem|key|crt|cert|txt|ya?ml|pub|cfg|ini|env)$|[A-Za-z]:[\\/]")
-_RANDOM = re.compile(r"(?=[^\d]*\d)[\w+=\-]{20,}$", re.ASCII)
-# Answers to a question, not secrets.
-_HARMLESS = re.compile(r"(?:|true|false|none|null|yes|no|\*\*\*)$", re.IGNORECASE)
+_RANDOM = re.compile(r"[\w+=\-]{20,}$", re.ASCII)
+_HEX = re.compile(r"[0-9a-fA-F\-]{32,}$")
+_PIECES = re.compile(r"[A-Za-z0-9]{8,}")
+_DIGIT = re.compile(r"\d")
+# Answers to a question, one pass of two, a token of a text, or where the secret is: not secrets.
+_HARMLESS = re.compile(
+    r"(?:|true|false|none|null|yes|no|\d|\*\*\*|</?[a-z]{1,12}>|<\|[a-z_]{1,20}\|>|\[[a-z]{2,6}\]"
+    r"|file:[~.]{0,2}/.*|env:\w+|fd:\d+)$",
+    re.IGNORECASE,
+)
+_KINDS = re.compile(r"(?:password|token|basic|bearer|digest|oauth2?|oidc|ldap|pam|kerberos|ntlm|any)$", re.IGNORECASE)
 _LONGEST = 200
 
 SURE, UNLESS_PATH, IF_RANDOM = "sure", "unless it is a path", "if it looks random"
@@ -121,7 +130,19 @@ def hides(verdict, value):
     if verdict is None or _HARMLESS.match(value):
         return False
     if verdict == UNLESS_PATH:
-        return not _PATH.match(value)
+        return not (_PATH.match(value) or _KINDS.match(value))
     if verdict == IF_RANDOM:
-        return _RANDOM.match(value) is not None
+        return _RANDOM.match(value) is not None and looks_random(value)
     return True
+
+
+def looks_random(text):
+    """Return whether a text is rather a key than a name made of words, such as `label_of_product_2024_v1`."""
+    if _HEX.match(text):
+        return True
+    for piece in _PIECES.findall(text):
+        digits = _DIGIT.search(piece) is not None
+        mixed = piece not in (piece.lower(), piece.upper())
+        if (digits and mixed) or (len(piece) >= 16 and (digits or mixed)):
+            return True
+    return False

@@ -16,6 +16,8 @@ AGAIN_SECONDS = 3600.0
 LEAST_SPREAD_SECONDS = 10.0
 _MOST_BYTES = 4 << 20
 _MOST_DIGITS = 18
+# An HMAC with an empty key, or with one that can be guessed, is anybody's.
+_SHORTEST_KEY = 32
 
 
 class UpgradeFailed(Exception):
@@ -127,8 +129,8 @@ def fetch(hub, token, key_file, archive, trust):
             key = file.read().strip()
     except OSError as error:
         raise UpgradeFailed("%s: %s" % (key_file, error.strerror))
-    if not key:
-        raise UpgradeFailed("%s is empty" % key_file)
+    if len(key) < _SHORTEST_KEY:
+        raise UpgradeFailed("%s is empty or cut off; run `gpulse agent install` again for this node" % key_file)
     answer = request(hub, "GET", "/agent", token, trust=trust, most_bytes=_MOST_BYTES)
     if answer.status != 200:
         raise UpgradeFailed(str(refused(answer.status, answer.headers, answer.body)))

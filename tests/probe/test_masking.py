@@ -285,6 +285,17 @@ a.
 sk-
 mysql -p\x20
 bash -c '
+gpk_
+authorization
+authorization:\x20
+Bearer\x20
+eyJ/
+12345678:AA
+git+https://a
+kaggle key\x20
+mc set\x20
+sk-a1-
+<pad
 é="""
 
 

@@ -9,10 +9,13 @@ from pathlib import Path
 from gpulse.auth.noting import Actor
 from gpulse.auth.tokens import Tokens
 from gpulse.auth.upgrades import Upgrades
+from gpulse.config.files import is_file_name
 from gpulse.errors import AgentError
 from gpulse.store import Records
 from gpulse.store.sqlite import make_folder
 
+# The agent that is given one refuses a shorter one, too.
+SHORTEST_TOKEN = 16
 TOKEN, UPGRADE_KEY = "token", "upgrade-key"
 PULL_TOKENS = "pull-tokens"
 
@@ -47,6 +50,8 @@ class PullSecrets:
         self.token_file = str(self._folder / "{name}")
 
     def files(self, node: str, _token_id: str | None) -> dict[str, str]:
+        if not is_file_name(node):
+            raise AgentError(f"{node!r:.100} cannot be the name of a file, so the hub has nowhere to keep its token")
         return {TOKEN: self._token(self._folder / node)}
 
     def forget(self, _node: str, _token_id: str | None) -> None:
@@ -55,15 +60,25 @@ class PullSecrets:
     def _token(self, path: Path) -> str:
         try:
             with contextlib.suppress(FileNotFoundError):
-                return path.read_text("ascii")
+                return _checked(path)
             make_folder(path.parent)
             # Nodes must never get one that the hub then does not have: the file comes first, and it stays.
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(descriptor, "w", encoding="ascii") as file:
                 file.write(secrets.token_hex(24) + "\n")
-            return path.read_text("ascii")
+            return _checked(path)
         except (OSError, UnicodeDecodeError) as problem:
             raise AgentError(f"{path} cannot be read or made: {problem}") from problem
+
+
+def _checked(path: Path) -> str:
+    text = path.read_text("ascii")
+    if len(text.strip()) < SHORTEST_TOKEN or not text.strip().isprintable():
+        raise AgentError(
+            f"{path} holds no token of at least {SHORTEST_TOKEN} characters, so its agent would refuse to start;"
+            " remove the file and install the agent again"
+        )
+    return text
 
 
 class NoSecrets:

@@ -3,11 +3,12 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import asyncssh
 import msgspec
 
+from gpulse.auth.secret_text import without_secrets
 from gpulse.errors import NodeLost
 from gpulse.transport import explain
 from gpulse.transport.bundle import Bundle
@@ -20,6 +21,11 @@ from gpulse.transport.stream import FirstLine, Lines
 Word = Literal["install", "status", "restart", "stop", "remove"]
 # A node may have to wait for an old agent to end, for the new one to start, and for systemd in between.
 ANSWER_SECONDS = 120.0
+# Of all it prints, with what login scripts say before.
+MOST_BYTES = 2 << 20
+# A node may say anything; a moment that no calendar has, or a number that no process has, is no answer.
+Moment = Annotated[float, msgspec.Meta(ge=0, le=1e11)]
+Pid = Annotated[int, msgspec.Meta(ge=0, le=1 << 32)]
 
 
 class Answer(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -37,8 +43,8 @@ class Answer(msgspec.Struct, omit_defaults=True, kw_only=True):
     by: str | None = None
     version: str | None = None
     command: list[str] | None = None
-    pid: int | None = None
-    since: float | None = None
+    pid: Pid | None = None
+    since: Moment | None = None
     at_boot: bool | None = None
     log: list[str] = []
     folder: str | None = None
@@ -66,7 +72,7 @@ class NodeService:
         answer = FirstLine()
         late = NodeLost(f"no answer within {ANSWER_SECONDS:g} s", "look at the node's load and its home's file server")
         lines = Lines(answer.take, lambda _preamble: self._steps.within(ANSWER_SECONDS, late))
-        remote = Remote(lines.feed, lambda _message: None)
+        remote = Remote(_bounded(lines.feed), lambda _message: None)
         text = msgspec.json.encode({"node": self._target.name, **order}) + b"\n"
         command = self._agent.command("service", word, python=python)
         ended = await remote.run(self._connection, command, self._agent.data + text)
@@ -79,9 +85,25 @@ class NodeService:
                 raise NodeLost(f"there is no {python} on the node's PATH", fix, explain.PYTHON)
             raise explain.ended(ended.status, ended.signal, told, python, place)
         try:
-            return msgspec.json.decode(answer.line, type=Answer)
+            # A node may send back what it was given, and people are shown what it says.
+            return msgspec.json.decode(without_secrets(answer.line.decode()), type=Answer)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
             raise NodeLost(f"its answer cannot be read: {problem}", "", explain.PROBE) from problem
+
+
+def _bounded(feed: Callable[[bytes], None]) -> Callable[[bytes], None]:
+    """Take no more than MOST_BYTES; raise NodeLost for a node that prints without end."""
+    left = MOST_BYTES
+
+    def take(data: bytes) -> None:
+        nonlocal left
+        left -= len(data)
+        if left < 0:
+            fix = "look at what its login scripts and its agent print"
+            raise NodeLost(f"it prints more than {MOST_BYTES >> 20} MiB and no end of it", fix, explain.PROBE)
+        feed(data)
+
+    return take
 
 
 @contextlib.asynccontextmanager

@@ -194,6 +194,6 @@ def _secret(settings: Oidc) -> str | None:
         secret = read_secret(file, setting).decode("ascii")
     except UnicodeDecodeError:
         raise ConfigError([f"{setting}: {file} is no text; put the client's secret there"]) from None
-    if not secret:
-        raise ConfigError([f"{setting}: {file} is empty; put the client's secret there"])
+    if not secret or not secret.isprintable():
+        raise ConfigError([f"{setting}: {file} is empty or not one line of text; put the client's secret there"])
     return secret

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from gpulse.config import Config
     from gpulse.transport.ssh import SshTarget
 
+# What one node can fill of a terminal.
+LONGEST_LINE, MOST_NOTES = 500, 10
+
 app = typer.Typer(help="The probe as a service on nodes.", no_args_is_help=True, rich_markup_mode=None)
 
 Hosts = Annotated[
@@ -187,7 +190,7 @@ def _run(command: str, nodes: Nodes, doing: Doing) -> list["Answer"]:
                 done.append(answer)
                 if not nodes.as_json:
                     for line in lines(answer):
-                        typer.echo(clean(line))
+                        typer.echo(clean(line[:LONGEST_LINE]))
         finally:
             await ssh.close()
         return done
@@ -219,7 +222,7 @@ def lines(answer: "Answer") -> Iterator[str]:
     if answer.at_boot is False:
         told.append("not started at boot")
     yield ", ".join(told)
-    for note in answer.notes:
+    for note in answer.notes[:MOST_NOTES]:
         yield f"      ! {note}"
     if answer.log:
         yield f"      {answer.log[-1]}"

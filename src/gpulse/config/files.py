@@ -7,6 +7,7 @@ from gpulse.errors import ConfigError
 
 # A hundred thousand hosts, a line each, with room; a path that is no such file (/dev/zero) must not eat the memory.
 MOST_BYTES = 16 * 1024 * 1024
+LONGEST_NAME = 200
 
 
 def read_bytes(path: Path) -> bytes:
@@ -37,6 +38,13 @@ def exposed_to(path: Path, whom: int) -> str:
         return ""
     who = "everybody on this machine" if readers & stat.S_IROTH else "its group"
     return f"{path} can be read by {who}; run: chmod 600 {path}"
+
+
+def is_file_name(text: str) -> bool:
+    """Return whether a name that comes from elsewhere can name a file: it leads to no other folder, and hides none."""
+    return (
+        text.isprintable() and 0 < len(text.encode()) <= LONGEST_NAME and "/" not in text and not text.startswith(".")
+    )
 
 
 def reason(error: OSError) -> str:

@@ -50,7 +50,7 @@ def run(options, make_sampler):
 
 
 def _default_folder(node):
-    if "/" in node or node.startswith("."):
+    if "/" in node or node.startswith(".") or not node.isprintable():
         raise UsageError("--node: %r cannot be the name of a folder; give --folder" % node)
     return os.path.join(os.path.expanduser("~"), ".local", "share", "gpulse-agent", node)
 
