@@ -105,14 +105,22 @@ READS = {
     *("Accounts.by_id", "Accounts.by_name", "Accounts.by_subject", "Accounts.list", "Accounts.view"),
     *("Accounts.check_password", "Sessions.check", "Sessions.current", "Sessions.goes_on", "Sessions.live"),
     "Sessions.came_by_link",
-    *("Sessions.ends_at", "Sessions.list", "Keys.check", "Keys.current", "Keys.list", "Tokens.check", "Tokens.admit"),
+    *(
+        "Sessions.ends_at",
+        "Sessions.list",
+        "Keys.check",
+        "Keys.current",
+        "Keys.list",
+        "Keys.proof",
+        "Tokens.check",
+        "Tokens.admit",
+    ),
     *("Feeds.list", "Feeds.read"),
     *("Tokens.live", "Tokens.why_ended", "Tokens.nodes", "Tokens.listing", "Tokens.refresh"),
 }
 # ...and these have their entry elsewhere.
 ELSEWHERE = {
     "Links.redeem": "whoever redeems a link begins a session by it",
-    "Keys.create_local": "in memory alone, for who started the hub, whose account and link are noted",
 }
 
 

@@ -65,7 +65,7 @@ class Directory:
             return identity
         if identity.way == "session":
             return self.sessions.current(identity.credential)
-        if identity.way in ("key", "local"):
+        if identity.way == "key":
             return self.keys.current(identity.credential)
         return self.identity_of(identity.account or "", identity.way)
 
