@@ -32,6 +32,7 @@ from gpulse.reservations.desk import Desk
 from gpulse.reservations.table import Reservations
 from gpulse.simulate import bookings
 from gpulse.simulate.transport import Scene, SimulatedTransport
+from gpulse.steady_clock import SteadyClock
 from gpulse.store import Records
 from gpulse.tls.serving import ServingTls
 from gpulse.transport import local
@@ -80,6 +81,7 @@ class Hub:
         self._say = say
         self._operator = operator
         self._tls = tls
+        self._clock = SteadyClock()
         self._own_files = OwnFiles.read(config.web)
         self._vouching = Vouching.read(config.access)
         settings = FleetSettings(thresholds=config.thresholds, people=config.people, models=config.models)
@@ -121,7 +123,7 @@ class Hub:
     @asynccontextmanager
     async def _real_nodes(self, sources: list[Source], records: Records) -> AsyncIterator[list[Task]]:
         async with AsyncExitStack() as stack:
-            tokens = Tokens(records)
+            tokens = Tokens(records, self._clock)
             ssh, pull = Ssh(ssh_settings(self.config)), Pull()
             stack.push_async_callback(ssh.close)
             sink = Announcing(self.fleet, self._say)
@@ -144,6 +146,7 @@ class Hub:
         settings = self.config.access
         directory = Directory(
             records,
+            self._clock,
             idle_seconds=settings.session_idle_days * _DAY_SECONDS,
             session_seconds=settings.session_days * _DAY_SECONDS,
         )
@@ -176,7 +179,7 @@ class Hub:
         if not settings.enabled:
             yield None, []
             return
-        desk = Desk(Reservations(records), self.fleet, settings)
+        desk = Desk(Reservations(records, self._clock), self.fleet, settings, self._clock)
         if desk.trouble:
             self._say(desk.trouble)
         desk.look()

@@ -186,3 +186,18 @@ def test_keys_rest_where_nobody_has_signed_in_for_long(directory, doing, clock, 
     lasting = doing(directory.keys.create(bob.id, "x", ["read"], clock.now + 300 * DAY))
     clock.now += 200 * DAY
     directory.keys.check(lasting)
+
+
+def test_calendars_rest_as_keys_do(directory, doing, clock, bob):
+    """They are read without a sign-in, too."""
+    eve = doing(directory.accounts.upsert_external("proxy", "eve", "eve", "member"))
+    hers, his = (doing(directory.feeds.make(who.id, "mine")) for who in (eve, bob))
+    clock.now += 89 * DAY
+    assert doing(directory.feeds.read(hers)).account == eve.id
+    clock.now += 2 * DAY
+    assert doing(directory.feeds.read(hers)) is None
+    assert doing(directory.feeds.read(his)).account == bob.id, "of those whom the hub itself knows admins decide"
+    doing(directory.accounts.upsert_external("proxy", "eve", "eve", "member"))
+    assert doing(directory.feeds.read(hers)).account == eve.id
+    doing(directory.accounts.disable(eve.id))
+    assert doing(directory.feeds.read(hers)) is None

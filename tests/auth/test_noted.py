@@ -10,6 +10,7 @@ import pytest
 
 import gpulse
 from gpulse.auth.accounts import Accounts
+from gpulse.auth.changing import Change
 from gpulse.auth.feeds import Feeds
 from gpulse.auth.identity import Identity
 from gpulse.auth.keys import Keys
@@ -74,6 +75,10 @@ WRITES = {
     "Accounts.connect": (
         lambda w: w.directory.accounts.connect(w.bob, "https://sso", "7", by=BY),
         (*BY, "account.connect", "bob"),
+    ),
+    "Accounts.change": (
+        lambda w: w.directory.accounts.change(w.bob, Change(role="viewer"), by=BY),
+        (*BY, "account.role", "bob"),
     ),
     "Accounts.operator": (lambda w: w.directory.accounts.operator("eve", by=BY), (*BY, "account.add", "eve")),
     "Sessions.begin": (

@@ -16,6 +16,7 @@ from gpulse.auth.views import KeyState, KeyView
 from gpulse.errors import AccountError, SignInRefused
 from gpulse.store import feeds
 from gpulse.store import keys as table
+from gpulse.store.accounts import Account
 from gpulse.store.hub import next_revision
 from gpulse.store.keys import KeyRow
 
@@ -23,7 +24,7 @@ PREFIX = "gpk"
 _DAY = 86400.0
 # How long a key lasts where nobody says, and at most.
 USUAL_SECONDS, LONGEST_SECONDS = 90 * _DAY, 400 * _DAY
-# Keys of who signs in elsewhere rest when they have not done so for this long.
+# Keys and calendars of people who sign in elsewhere rest when they have not done so for this long.
 REST_SECONDS = 90 * _DAY
 # When one was last used is kept to the minute.
 _USED_SECONDS = 60.0
@@ -163,8 +164,7 @@ class Keys:
             return SignInRefused(
                 401, "account_disabled", f"the account of the key {row.id} is disabled", "ask an admin of this hub"
             )
-        # Nobody tells the hub of those who have left: their keys must not go on for long.
-        if account.issuer is not None and self._clock() - (account.signed_in_at or row.created_at) > REST_SECONDS:
+        if rests(account, row.created_at, self._clock()):
             return SignInRefused(
                 401,
                 "key_rests",
@@ -183,6 +183,14 @@ class Keys:
         if row.id in self._known.keys and (row.used_at is None or now - row.used_at >= _USED_SECONDS):
             self._known.keys[row.id] = row._replace(used_at=now)
             self.used[row.id] = now
+
+
+def rests(account: Account, made_at: float, now: float) -> bool:
+    """Whether the owner, who signs in elsewhere, has not done so for long: nobody tells the hub who has left.
+
+    Then what opens something without a sign-in, and was made at `made_at`, must not go on.
+    """
+    return account.issuer is not None and now - (account.signed_in_at or made_at) > REST_SECONDS
 
 
 def _row(

@@ -30,7 +30,6 @@ class Links:
 
         def work(connection: Connection) -> tuple[None, Rows]:
             name, now = changing.live(connection, account).name, self._clock()
-            table.remove_expired(connection, now)
             if alone:
                 table.remove_of(connection, account)
             table.add(connection, LinkRow(parts.id, account, parts.digest, now + seconds))
