@@ -217,13 +217,13 @@ def variables() -> dict[str, str]:
 
 
 def test_commands_beside_the_hub_are_those_of_who_runs_it(tmp_path: Path):
-    """As `podman exec gpulse gpulse free` is run: where nobody else may read, by the hub's key in the data folder."""
+    """As `podman exec gpulse gpulse free` is run: where nobody else may read, by the hub's socket."""
     assert variables()["GPULSE_DATA"] == one("VOLUME")
     data = tmp_path / "data"
     (tmp_path / "gpulse.toml").write_text('access.anonymous = "none"\n')
     own = ["--host", "127.0.0.1", "--data", str(data)]
     with RunningHub("up", *entry(), *own, directory=tmp_path) as hub:
-        hub.until(lambda: list(data.glob("cli-key-*")))
+        hub.until(lambda: list(data.glob("local-*")))
 
         def free(**more: str) -> subprocess.CompletedProcess[str]:
             environment = {**os.environ, "HOME": str(tmp_path), "GPULSE_HUB": hub.url, **more}

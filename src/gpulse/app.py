@@ -17,7 +17,7 @@ from gpulse.api.noted_reservations import noted
 from gpulse.api.page import OwnFiles
 from gpulse.api.security import as_origins
 from gpulse.api.server import make_server, reached_by_others, url_of
-from gpulse.auth import local_key
+from gpulse.auth import local_socket
 from gpulse.auth.directory import Directory
 from gpulse.auth.noting import THE_HUB, actor
 from gpulse.auth.tokens import Tokens
@@ -32,6 +32,7 @@ from gpulse.reservations.desk import Desk
 from gpulse.reservations.table import Reservations
 from gpulse.simulate import bookings
 from gpulse.simulate.transport import Scene, SimulatedTransport
+from gpulse.steady_clock import SteadyClock
 from gpulse.store import Records
 from gpulse.tls.serving import ServingTls
 from gpulse.transport import local
@@ -80,16 +81,20 @@ class Hub:
         self._say = say
         self._operator = operator
         self._tls = tls
+        self._clock = SteadyClock()
         self._own_files = OwnFiles.read(config.web)
         self._vouching = Vouching.read(config.access)
         settings = FleetSettings(thresholds=config.thresholds, people=config.people, models=config.models)
         self.fleet = Fleet(settings)
+        # Where commands of the person who runs it ask; None while their account is disabled.
+        self._local: socket.socket | None = None
         self._membership: Membership | None = None
         self._ingest: Ingest | None = None
         self._examining: Examining | None = None
 
-    async def run(self, listener: socket.socket, sources: list[Source], scene: Scene | None = None) -> None:
-        """Until it is told to end by Ctrl-C or SIGTERM, or a part of it fails."""
+    async def run(self, listeners: list[socket.socket], sources: list[Source], scene: Scene | None = None) -> None:
+        """Serve until Ctrl-C, SIGTERM or the failure of a part; the first of `listeners` is where people find it."""
+        listener = listeners[0]
         descriptors.raise_limit()
         gc.set_threshold(50_000, 20, 50)
         async with AsyncExitStack() as stack:
@@ -106,7 +111,7 @@ class Hub:
             ticking = await stack.enter_async_context(_running(self._tick()))
             if self._tls is not None:
                 parts.append(await stack.enter_async_context(_running(self._tls.follow(self._say))))
-            await self._serve(listener, access, desk, *parts, *booking, following, ticking)
+            await self._serve(listeners, access, desk, *parts, *booking, following, ticking)
 
     @asynccontextmanager
     async def _simulated(self, scene: Scene) -> AsyncIterator[list[Task]]:
@@ -118,7 +123,7 @@ class Hub:
     @asynccontextmanager
     async def _real_nodes(self, sources: list[Source], records: Records) -> AsyncIterator[list[Task]]:
         async with AsyncExitStack() as stack:
-            tokens = Tokens(records)
+            tokens = Tokens(records, self._clock)
             ssh, pull = Ssh(ssh_settings(self.config)), Pull()
             stack.push_async_callback(ssh.close)
             sink = Announcing(self.fleet, self._say)
@@ -141,6 +146,7 @@ class Hub:
         settings = self.config.access
         directory = Directory(
             records,
+            self._clock,
             idle_seconds=settings.session_idle_days * _DAY_SECONDS,
             session_seconds=settings.session_days * _DAY_SECONDS,
         )
@@ -158,9 +164,10 @@ class Hub:
                 )
             else:
                 url = url_of(listener, self.config.web.base_path, secure=self._tls is not None)
-                stack.enter_context(local_key.kept(self.config.hub.data, directory.keys, account.id, url))
+                self._local = stack.enter_context(local_socket.listening(self.config.hub.data, url))
+                access.operator = account.id
                 if self._operator.show_link is not None:
-                    self._operator.show_link(account.role, await directory.links.make(account.id, by=by))
+                    self._operator.show_link(account.role, await directory.links.make(account.id, alone=True, by=by))
             async with _running(self._follow_people(directory)) as following:
                 yield access, following
             await directory.note_uses()
@@ -172,7 +179,7 @@ class Hub:
         if not settings.enabled:
             yield None, []
             return
-        desk = Desk(Reservations(records), self.fleet, settings)
+        desk = Desk(Reservations(records, self._clock), self.fleet, settings, self._clock)
         if desk.trouble:
             self._say(desk.trouble)
         desk.look()
@@ -251,7 +258,7 @@ class Hub:
             due = max(due + TICK_SECONDS, time.monotonic())
             await asyncio.sleep(due - time.monotonic())
 
-    async def _serve(self, listener: socket.socket, access: Access, desk: Desk | None, *parts: Task) -> None:
+    async def _serve(self, listeners: list[socket.socket], access: Access, desk: Desk | None, *parts: Task) -> None:
         application = create_app(
             self.fleet,
             access=access,
@@ -261,11 +268,11 @@ class Hub:
             own_files=self._own_files,
             notices=self.notices,
             ingest=self._ingest,
-            strict_transport=self._tls is not None and self._tls.strict(listener.getsockname()[1]),
+            strict_transport=self._tls is not None and self._tls.strict(listeners[0].getsockname()[1]),
             examine=self._examining.examine if self._examining is not None else nothing_to_examine,
             desk=desk,
         )
-        server = make_server(application, self._tls.context if self._tls is not None else None)
+        server = make_server(application, self._tls.context if self._tls is not None else None, self._local)
 
         def end(_part: object = None) -> None:
             server.should_exit = True
@@ -276,7 +283,7 @@ class Hub:
         for part in parts:
             # A hub that no longer ticks must not look alive.
             part.add_done_callback(end)
-        await server.serve(sockets=[listener])
+        await server.serve(sockets=listeners)
         for part in parts:
             if part.done():
                 part.result()

@@ -113,7 +113,7 @@ class Described:
 
     def open(self, folder: Path, people: People) -> None:
         tokens = Tokens(people.records)
-        self._admin = people.directory.keys.create_local(people.accounts["admin"])
+        self._admin = people.key("admin")
         self._node = tokens.create_node("gpu1")
         self._join = tokens.create_join("new[1-9]", expires_at=time.time() + 3600)
         push = Push(FLEET, lambda name: Place(name=name))

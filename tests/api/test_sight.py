@@ -223,6 +223,18 @@ def test_who_asks_for_less_gets_what_strangers_see(world: World, level: str):
         assert found(NAMES, told) == (set(NAMES) if level == "names" else set())
 
 
+def test_who_asks_for_less_is_not_named_either(world: World):
+    """Whoever shows the page to others, or exports it, does not show who they are."""
+    told = []
+    for method, _, address in addresses("sight=anonymous"):
+        if "sight=anonymous" in address and "own" not in address:
+            for app in world.apps.values():
+                told.append(ask(app, address, method, world.viewer, b"{}" if method == "POST" else None).text)
+    assert len(told) > 30
+    assert any("findings" in one and "somebody" in one for one in told)
+    assert not [one for one in told if "viewer" in one or '"mine":true' in one]
+
+
 def test_nobody_gets_more_by_asking(world: World):
     assert found(ARGUMENTS + NAMES, everything(world.apps["anonymous"], {}, "sight=full")) == set()
     assert found(ARGUMENTS, everything(world.apps["names"], {}, "sight=full")) == set()

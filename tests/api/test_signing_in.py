@@ -272,6 +272,20 @@ def test_another_role_is_noted_with_the_one_before(app: Starlette, people: Peopl
     assert (entry.action, entry.detail) == ("account.role", {"role_before": "viewer", "role": "member"})
 
 
+def test_a_change_that_cannot_be_made_changes_nothing(app: Starlette, people: People):
+    """Not even the part of it that could."""
+    page, own = page_of(sign_in(app, "admin")), f"/api/v1/accounts/{people.accounts['admin']}"
+    noted = audit(people)
+    for wanted in ({"display": "Root", "role": "viewer"}, {"display": "Root", "disabled": True}):
+        refused = send(app, own, wanted, "PATCH", **page)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (409, "last_admin")
+        assert me(app, page)["display"] == ""
+    assert audit(people) == noted
+    other = f"/api/v1/accounts/{people.accounts['viewer']}"
+    assert send(app, other, {"display": "Vi", "role": "member"}, "PATCH", **page).json()["display"] == "Vi"
+    assert len(audit(people)) == len(noted) + 2
+
+
 def test_codes_that_are_none_are_noted_once_a_minute(app: Starlette, people: People):
     for _ in range(5):
         assert send(app, f"{SESSION}/link", {"code": "gpl_x"}).status_code == 401

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpulse.auth import local_key
+from gpulse.auth import local_socket
 from tests.api.fleets import card, snapshot
 from tests.attacks.speaking import asked, status_of
 from tests.hub.running import GPULSE
@@ -52,7 +52,7 @@ def targets(folder: Path, key: str) -> Iterator[str]:
 def test_no_address_leads_out(site: Site):
     """A thousand and a half of them; each is refused, and none tells of a file."""
     tried = 0
-    for target in targets(site.folder, local_key.place(site.data, site.url).name):
+    for target in targets(site.folder, local_socket.place(site.data, site.url).name):
         answer = asked(site.url, target)
         tried += 1
         assert status_of(answer) in (400, 404), target

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gpulse.auth import local_key
+from gpulse.auth import local_socket
 from tests.api.fleets import card, snapshot
 from tests.hub.page_client import PageClient
 from tests.hub.running import GPULSE
@@ -22,7 +22,7 @@ PASSWORD = "an unmistakable password of ann"  # noqa: S105 - these are of the te
 OIDC_SECRET = "an-unmistakable-client-secret-4711"  # noqa: S105
 PROXY_SECRET = "an-unmistakable-proxy-secret-0815"  # noqa: S105
 # Files that are secrets, for their owner alone.
-MAY_HOLD = ("cli-key-", "agent.key")
+MAY_HOLD = ("agent.key",)
 SETTINGS = f"""
 [access]
 anonymous = "none"
@@ -105,7 +105,6 @@ def _make_secrets(told: Told) -> None:
     told.secrets["token"] = site.token("gpu1")
     told.secrets["token to join with"] = site.token_command("create", "--join", "gpu2")
     told.secrets["key of upgrades"] = (site.data / "agent.key").read_bytes().hex()
-    told.secrets["key of the commands"] = local_key.place(site.data, site.url).read_text("ascii").split()[0]
 
 
 def _misuse(told: Told) -> None:
@@ -174,7 +173,7 @@ def test_not_in_files(told: Told):
             assert mode & 0o077 == 0, f"{path.name} has mode {mode:o}"
             if not path.name.startswith(MAY_HOLD):
                 hidden(path.read_bytes().decode("latin-1"), told, path.name)
-    assert {"gpulse.db", local_key.place(told.site.data, told.site.url).name} <= checked
+    assert {"gpulse.db", local_socket.place(told.site.data, told.site.url).name} <= checked
 
 
 def test_not_in_ps(told: Told):

@@ -70,14 +70,14 @@ def records(folder, records_url):
 
 @pytest.fixture
 def directory(records, clock):
-    return Directory(records, clock, passwords=Passwords(QUICK))
+    return Directory(records, clock, passwords=Passwords(QUICK), for_deleting=clock)
 
 
 @pytest.fixture
 def others(folder, records_url, clock):
     """The same as another process sees it."""
     with Records(folder, records_url) as opened:
-        yield Directory(opened, clock, passwords=Passwords(QUICK))
+        yield Directory(opened, clock, passwords=Passwords(QUICK), for_deleting=clock)
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from gpulse.auth import changing
+from gpulse.auth.noting import Actor
 from gpulse.auth.roles import ROLES, at_least, role_of
 from gpulse.errors import AccountError, SignInRefused
 
@@ -279,3 +281,35 @@ def test_who_is_connected_anew_is_no_longer_whom_they_were_connected_to(director
         assert one.accounts.by_subject("https://old", "1") is None
         work = one.accounts.upsert_external("https://old", "1", "eve", "admin")
         assert refused(doing, work) == (409, "name_taken")
+
+
+@pytest.mark.parametrize("broken", ["set_role", "set_password", "disable"])
+def test_a_change_is_done_as_a_whole_or_not_at_all(directory, others, doing, bob, monkeypatch, broken):
+    """With its entries in the audit log; whichever part fails in the middle."""
+    session, by = doing(directory.sessions.begin(bob.id, "", "")), Actor("ann", "session", "10.0.0.8")
+    entries = doing(directory.audit.entries())
+    wanted = changing.Change(role="viewer", display="Robert", password="another password", disabled=True)  # noqa: S106 - that of a test
+    real = getattr(changing, broken)
+
+    def half(connection, *rest, **named):
+        real(connection, *rest, **named)
+        raise AccountError(409, "broken", "it broke", "")
+
+    monkeypatch.setattr(changing, broken, half)
+    assert refused(doing, directory.accounts.change(bob.id, wanted, by=by)) == (409, "broken")
+    monkeypatch.undo()
+    doing(others.refresh())
+    for seen in (directory, others):
+        found = seen.accounts.by_id(bob.id)
+        assert (found.role, found.display, found.live) == ("member", "", True)
+        assert doing(seen.accounts.check_password("bob", "battery staple")).id == bob.id
+        assert seen.sessions.check(*session).name == "bob"
+    assert doing(directory.audit.entries()) == entries
+    doing(directory.accounts.change(bob.id, wanted, by=by))
+    doing(others.refresh())
+    for seen in (directory, others):
+        found = seen.accounts.by_id(bob.id)
+        assert (found.role, found.display, found.live) == ("viewer", "Robert", False)
+        assert seen.sessions.check(*session) is None
+    done = [one.action for one in doing(directory.audit.entries())[: -len(entries)]]
+    assert done == ["account.disable", "account.password", "account.role", "account.display"]

@@ -1,15 +1,13 @@
 """Keys for programs: made, checked, used, revoked; and the command line's own."""
 
 import hmac
-import os
-import stat
 
 import pytest
 
-from gpulse.auth import local_key, secret_text
+from gpulse.auth import secret_text
 from gpulse.auth.directory import Directory
-from gpulse.auth.identity import ALL_SCOPES, Identity
-from gpulse.errors import AccountError, SignInRefused, StoreError
+from gpulse.auth.identity import Identity
+from gpulse.errors import AccountError, SignInRefused
 from gpulse.store import Records
 
 DAY = 86400.0
@@ -190,98 +188,16 @@ def test_keys_rest_where_nobody_has_signed_in_for_long(directory, doing, clock, 
     directory.keys.check(lasting)
 
 
-URL = "http://127.0.0.1:7070/"
-
-
-def test_the_command_line_has_a_key_of_its_own(directory, folder, records_url, ann):
-    old = os.umask(0)
-    try:
-        with local_key.kept(folder, directory.keys, ann.id, URL):
-            text = local_key.read(folder, "http://localhost:7070")
-            assert stat.S_IMODE((folder / "cli-key-7070").stat().st_mode) == 0o600
-    finally:
-        os.umask(old)
-    identity = directory.keys.check(text)
-    assert identity == Identity("ann", "admin", ann.id, "local", ALL_SCOPES, text.split("_")[1])
-    assert directory.current(identity) == identity
-    assert directory.keys.list(ann.id) == []
-    # It ends with the hub, and its file with it.
-    assert not (folder / "cli-key-7070").exists()
-    assert local_key.read(folder, URL) is None
-    with Records(folder, records_url) as records:
-        assert refused(Directory(records).keys.check, text) == (401, "key_unknown")
-
-
-def test_the_command_lines_key_ends_with_the_account(directory, folder, doing, bob):
-    with local_key.kept(folder, directory.keys, bob.id, URL):
-        text = local_key.read(folder, URL)
-        assert directory.keys.check(text).role == "member"
-        doing(directory.accounts.disable(bob.id))
-        assert refused(directory.keys.check, text) == (401, "account_disabled")
-
-
-def test_made_anew_at_each_start(directory, folder, ann):
-    with local_key.kept(folder, directory.keys, ann.id, URL):
-        first = local_key.read(folder, URL)
-        with local_key.kept(folder, directory.keys, ann.id, URL):
-            second = local_key.read(folder, URL)
-        assert first != second
-        # The one that ended took its own file away.
-        with local_key.kept(folder, directory.keys, ann.id, URL):
-            third = (folder / "cli-key-7070").read_text()
-    assert not (folder / "cli-key-7070").exists()
-    assert third.split("\n")[0] not in (first, second)
-
-
-def test_another_hubs_file_stays(directory, folder, ann):
-    with local_key.kept(folder, directory.keys, ann.id, URL):
-        (folder / "cli-key-7070").write_text("another\n")
-    assert (folder / "cli-key-7070").read_text() == "another\n"
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("http://127.0.0.1:7070", True),
-        ("http://[::1]:7070/gpu", True),
-        ("http://127.0.0.1:7071", False),
-        ("http://127.0.0.1", False),
-        ("https://127.0.0.1", False),
-    ],
-)
-def test_the_key_is_shown_to_its_own_hub_alone(directory, folder, ann, url, shown):
-    """On another port somebody else may listen."""
-    with local_key.kept(folder, directory.keys, ann.id, URL):
-        assert (local_key.read(folder, url) is not None) is shown
-        assert local_key.address(folder) == URL
-
-
-def test_two_hubs_on_one_folder_do_not_take_each_others(directory, folder, ann):
-    """As when somebody starts a second one to try something."""
-    other = "https://127.0.0.1:7171/gpu"
-    with local_key.kept(folder, directory.keys, ann.id, URL):
-        first = local_key.read(folder, URL)
-        os.utime(local_key.place(folder, URL), (1, 1))
-        with local_key.kept(folder, directory.keys, ann.id, other):
-            assert local_key.read(folder, URL) == first
-            assert local_key.read(folder, other) not in (None, first)
-            assert local_key.address(folder) == other, "the one that was started last"
-        assert local_key.read(folder, URL) == first
-        assert local_key.read(folder, other) is None
-        assert local_key.address(folder) == URL
-    assert list(folder.glob("cli-key*")) == []
-
-
-@pytest.mark.parametrize("content", [b"", b"x", b"\xff\xfe\n\xff\n", b"a\nb\nc\n"])
-def test_a_file_that_is_none(folder, content):
-    (folder / "cli-key-7070").write_bytes(content)
-    assert local_key.read(folder, URL) is None
-    assert local_key.address(folder) is None
-
-
-def test_a_folder_that_cannot_be_written(directory, tmp_path, ann):
-    (tmp_path / "file").write_text("")
-    for folder in (tmp_path / "file", tmp_path / "none"):
-        with pytest.raises(StoreError, match="cli-key-7070 cannot be written"):
-            local_key.kept(folder, directory.keys, ann.id, URL).__enter__()
-        assert local_key.read(folder, URL) is None
+def test_calendars_rest_as_keys_do(directory, doing, clock, bob):
+    """They are read without a sign-in, too."""
+    eve = doing(directory.accounts.upsert_external("proxy", "eve", "eve", "member"))
+    hers, his = (doing(directory.feeds.make(who.id, "mine")) for who in (eve, bob))
+    clock.now += 89 * DAY
+    assert doing(directory.feeds.read(hers)).account == eve.id
+    clock.now += 2 * DAY
+    assert doing(directory.feeds.read(hers)) is None
+    assert doing(directory.feeds.read(his)).account == bob.id, "of those whom the hub itself knows admins decide"
+    doing(directory.accounts.upsert_external("proxy", "eve", "eve", "member"))
+    assert doing(directory.feeds.read(hers)).account == eve.id
+    doing(directory.accounts.disable(eve.id))
+    assert doing(directory.feeds.read(hers)) is None

@@ -10,6 +10,7 @@ import pytest
 
 import gpulse
 from gpulse.auth.accounts import Accounts
+from gpulse.auth.changing import Change
 from gpulse.auth.feeds import Feeds
 from gpulse.auth.identity import Identity
 from gpulse.auth.keys import Keys
@@ -75,6 +76,10 @@ WRITES = {
         lambda w: w.directory.accounts.connect(w.bob, "https://sso", "7", by=BY),
         (*BY, "account.connect", "bob"),
     ),
+    "Accounts.change": (
+        lambda w: w.directory.accounts.change(w.bob, Change(role="viewer"), by=BY),
+        (*BY, "account.role", "bob"),
+    ),
     "Accounts.operator": (lambda w: w.directory.accounts.operator("eve", by=BY), (*BY, "account.add", "eve")),
     "Sessions.begin": (
         lambda w: w.directory.sessions.begin(w.bob, "10.0.0.8", "", way="password"),
@@ -105,14 +110,22 @@ READS = {
     *("Accounts.by_id", "Accounts.by_name", "Accounts.by_subject", "Accounts.list", "Accounts.view"),
     *("Accounts.check_password", "Sessions.check", "Sessions.current", "Sessions.goes_on", "Sessions.live"),
     "Sessions.came_by_link",
-    *("Sessions.ends_at", "Sessions.list", "Keys.check", "Keys.current", "Keys.list", "Tokens.check", "Tokens.admit"),
+    *(
+        "Sessions.ends_at",
+        "Sessions.list",
+        "Keys.check",
+        "Keys.current",
+        "Keys.list",
+        "Keys.proof",
+        "Tokens.check",
+        "Tokens.admit",
+    ),
     *("Feeds.list", "Feeds.read"),
     *("Tokens.live", "Tokens.why_ended", "Tokens.nodes", "Tokens.listing", "Tokens.refresh"),
 }
 # ...and these have their entry elsewhere.
 ELSEWHERE = {
     "Links.redeem": "whoever redeems a link begins a session by it",
-    "Keys.create_local": "in memory alone, for who started the hub, whose account and link are noted",
 }
 
 

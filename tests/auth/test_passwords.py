@@ -2,12 +2,11 @@
 
 import asyncio
 import threading
-import time
 
 import pytest
 from argon2 import PasswordHasher
 
-from gpulse.auth import passwords
+from gpulse.auth import hash_queue
 from gpulse.auth.passwords import Passwords
 from gpulse.errors import AccountError, SignInRefused
 from tests.auth.conftest import QUICK
@@ -143,7 +142,7 @@ class Slow(PasswordHasher):
 def test_two_at_once_and_a_queue_that_ends():
     slow = Slow()
     guarded = Passwords(slow)
-    room = passwords._AT_ONCE + passwords._WAITING
+    room = hash_queue.AT_ONCE + hash_queue.WAITING
     encoded = QUICK.hash("something else")
 
     async def crowd():
@@ -163,62 +162,66 @@ def test_two_at_once_and_a_queue_that_ends():
     asyncio.run(crowd())
     assert slow.most <= 2
     guarded.close()
-    assert guarded._asked == 0
+    assert guarded._queue.asked == 0
 
 
-class SlowForStrangers(Slow):
-    """Only the decoy takes until it is told to end."""
+class Ordered(Slow):
+    """Remembers in which order it was asked for what, by the text of the passwords."""
 
-    def __init__(self, known):
+    def __init__(self):
         super().__init__()
-        self.known = known
+        self.order = []
 
     def verify(self, hash, password):  # noqa: A002 - the name it has in the class above
-        return QUICK.verify(hash, password) if hash == self.known else super().verify(hash, password)
+        with self.lock:
+            self.order.append(password.decode())
+        return super().verify(hash, password)
 
 
-def test_names_that_nobody_has_keep_nobody_waiting():
-    encoded = QUICK.hash("correct horse")
-    slow = SlowForStrangers(encoded)
-    guarded = Passwords(slow)
+def computed(*asked):
+    """The order of the hashes that were computed, and what became of each: (password, hash, address)."""
+    ordered = Ordered()
+    guarded = Passwords(ordered)
 
     async def crowd():
-        strangers = [asyncio.create_task(guarded.verify(None, "x")) for _ in range(200)]
-        # All but the one that is computed are answered, in the time that one takes.
-        answered, _ = await asyncio.wait(strangers[1:], timeout=30)
-        assert [task.result() for task in answered] == [False] * 199
-        assert await asyncio.wait_for(guarded.verify(encoded, "correct horse"), 30)
-        assert (slow.running, slow.most) == (1, 1)
-        slow.go.set()
-        assert await strangers[0] is False
-        # And so it is once more, also where somebody went before their turn.
-        gone = asyncio.create_task(guarded.verify(None, "x"))
-        await asyncio.sleep(0)
-        gone.cancel()
-        await asyncio.wait([gone])
-        while guarded._decoy_busy:
-            await asyncio.sleep(0.01)
-        assert await guarded.verify(None, "x") is False
+        tasks = []
+        for password, encoded, address in asked:
+            tasks.append(asyncio.create_task(guarded.verify(encoded, password, address)))
+            # Each is in the queue before the next comes; the first two are with the threads.
+            await asyncio.sleep(0)
+            while len(ordered.order) < min(len(tasks), hash_queue.AT_ONCE):
+                await asyncio.sleep(0.001)
+        ordered.go.set()
+        return await asyncio.gather(*tasks, return_exceptions=True)
 
-    asyncio.run(crowd())
+    became = asyncio.run(crowd())
     guarded.close()
+    assert guarded._queue.asked == 0
+    return ordered.order, became
 
 
-def test_a_stranger_without_a_turn_waits_as_long_as_one_with():
-    encoded = QUICK.hash("correct horse")
-    slow = SlowForStrangers(encoded)
-    guarded = Passwords(slow)
-    guarded._decoy_seconds = 0.3
+def test_who_is_unknown_waits_in_the_same_queue_for_the_same_work():
+    """Else the time of an answer would tell which names are accounts."""
+    encoded = QUICK.hash("something else")
+    known = computed(*((f"{number}", encoded, "a") for number in range(12)))
+    unknown = computed(*((f"{number}", None, "a") for number in range(12)))
+    mixed = computed(*((f"{number}", encoded if number % 3 else None, "a") for number in range(12)))
+    for order, became in (known, unknown, mixed):
+        # Two threads begin in turn, and may be seen in either order.
+        assert all(abs(order.index(str(number)) - number) <= 1 for number in range(12)), order
+        assert len(order) == 12
+        assert became == [False] * 12
 
-    async def two():
-        first = asyncio.create_task(guarded.verify(None, "x"))
-        await asyncio.sleep(0)
-        begun = time.monotonic()
-        await guarded.verify(None, "x")
-        took = time.monotonic() - begun
-        slow.go.set()
-        await first
-        return took
 
-    assert asyncio.run(two()) >= 0.29
-    guarded.close()
+def test_one_address_keeps_no_other_waiting():
+    """Whether it asks for accounts or for names that nobody has."""
+    encoded = QUICK.hash("right")
+    crowd = [(f"crowd {number}", None if number % 2 else encoded, "10.0.0.1") for number in range(100)]
+    order, became = computed(*crowd, ("right", encoded, "10.0.0.2"))
+    assert order.index("right") <= 4, "those that are being computed, and the next"
+    assert became[-1] is True
+    assert len(order) == hash_queue.AT_ONCE + hash_queue.WAITING
+    refused = [number for number, one in enumerate(became) if isinstance(one, SignInRefused)]
+    assert {became[number].code for number in refused} == {"busy"}
+    # Whoever came last made room: nothing that is known of the names matters.
+    assert refused == list(range(33, 100))

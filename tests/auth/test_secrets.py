@@ -23,7 +23,6 @@ def told(directory, doing, bob):
         *doing(directory.sessions.begin(bob.id, "", "")),
         doing(directory.keys.create(bob.id, "x", ["read"])),
         doing(directory.links.make(bob.id)),
-        directory.keys.create_local(bob.id),
     ]
 
 

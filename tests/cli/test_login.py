@@ -10,12 +10,15 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
 
 from gpulse.api.application import create_app
-from gpulse.auth import local_key
+from gpulse.api.server import make_server
+from gpulse.auth import local_socket, secret_text
 from gpulse.cli import own_keys
 from tests.api.fleets import small
 from tests.api.people import PASSWORD, People, make_people
@@ -26,10 +29,11 @@ from tests.cli.hub import GPULSE
 class Person:
     """Somebody with a home of their own and a hub to ask."""
 
-    def __init__(self, home: Path, url: str, people: People):
+    def __init__(self, home: Path, url: str, people: People, app: Starlette):
         self.home = home
         self.url = url
         self.people = people
+        self._app = app
         self.kept = home / ".config/gpulse/keys.json"
 
     def environment(self, **variables: str) -> dict[str, str]:
@@ -49,6 +53,20 @@ class Person:
             timeout=30,
             check=False,
         )
+
+    @contextmanager
+    def at_home(self, data: Path) -> Iterator[None]:
+        """The hub has its socket in a data folder while the block runs."""
+        with local_socket.listening(data, self.url) as listener:
+            server = make_server(self._app, None, listener)
+            thread = threading.Thread(target=server.run, args=([],))
+            thread.start()
+            try:
+                yield
+            finally:
+                server.should_exit = True
+                thread.join(20)
+                assert not thread.is_alive()
 
     def type_in(self, *answers: str) -> str:
         """`gpulse login` on a terminal; all that the terminal showed."""
@@ -80,8 +98,11 @@ class Person:
 def person(tmp_path: Path) -> Iterator[Person]:
     (tmp_path / "home").mkdir()
     people = make_people(tmp_path / "data")
-    with served(create_app(small(), access=people.access())) as port:
-        yield Person(tmp_path / "home", f"http://127.0.0.1:{port}", people)
+    access = people.access()
+    access.operator = people.accounts["admin"]
+    app = create_app(small(), access=access)
+    with served(app) as port:
+        yield Person(tmp_path / "home", f"http://127.0.0.1:{port}", people, app)
     people.records.close()
 
 
@@ -121,7 +142,7 @@ def test_by_a_key(person: Person):
 @pytest.mark.parametrize(
     ("stdin", "words"),
     [
-        ("gpk_000000000000_" + 48 * "0", "this hub does not know this key"),
+        ("gpk_000000000000_" + 48 * "0", "does not know this key"),
         ("gpk_x", "this is no key"),
         ("a password without a name", "this is no key"),
         ("", "this is no key"),
@@ -137,21 +158,23 @@ def test_what_is_no_key_is_not_kept(person: Person, stdin: str, words: str):
 def test_who_types_a_password_for_all_to_read_is_told(person: Person):
     """Before it is asked for; the hub need not be there."""
     told = person.run("login", "--name", "member", "--hub", "http://hub.invalid:7070", stdin=PASSWORD)
-    assert "what you type goes to http://hub.invalid:7070 unencrypted" in told.stderr
+    assert "passwords and keys go to http://hub.invalid:7070 unencrypted" in told.stderr
+    keyed = person.run("nodes", "--hub", "http://hub.invalid:7070", GPULSE_KEY=person.people.key("viewer"))
+    assert keyed.stderr.count("unencrypted") == 1
+    assert "unencrypted" not in person.run("nodes", "--hub", "http://hub.invalid:7070").stderr, "there is no key"
     for hub in ("https://hub.invalid:7070", "http://127.0.0.1:9", "http://localhost:9", "http://[::1]:9"):
         assert "unencrypted" not in person.run("login", "--name", "x", "--hub", hub, stdin=PASSWORD).stderr
 
 
-def test_the_key_of_ones_own_hub_is_found_where_its_data_are(person: Person, tmp_path: Path):
+def test_ones_own_hub_is_found_where_its_data_are(person: Person, tmp_path: Path):
     """By an option, a variable, or the settings that are here: as `gpulse up` finds it."""
-    directory, account = person.people.directory, person.people.accounts["admin"]
     (tmp_path / "gpulse.toml").write_text('[hub]\ndata = "mine"\n')
     (tmp_path / "mine").mkdir()
     refused = person.run("nodes")
     assert refused.returncode == 2
     assert "sign in with: gpulse login --hub" in refused.stderr
     assert "or name the data folder of your hub with --data DIR" in refused.stderr
-    with local_key.kept(tmp_path / "mine", directory.keys, account, person.url):
+    with person.at_home(tmp_path / "mine"):
         assert person.run("nodes").returncode == 2
         for words in (("nodes",), ("gpus",), ("who",), ("logs", "gpu1"), ("export", str(tmp_path / "site"))):
             told = person.run(*words, "--data", str(tmp_path / "mine"))
@@ -159,7 +182,7 @@ def test_the_key_of_ones_own_hub_is_found_where_its_data_are(person: Person, tmp
         assert person.run("free", "--data", str(tmp_path / "mine")).returncode in (0, 1)
         assert person.run("nodes", GPULSE_DATA=str(tmp_path / "mine")).returncode == 0
         assert person.run("nodes", cwd=tmp_path).returncode == 0
-        # A key for this machine's own hub is shown to no other, whatever the settings say.
+        # Another hub is not asked there, whatever the settings say.
         elsewhere = person.run("nodes", "--hub", "http://hub.invalid:1", cwd=tmp_path)
         assert "no gpulse hub answers" in elsewhere.stderr
 
@@ -182,9 +205,20 @@ def test_the_environment_comes_first(person: Person):
 def test_a_key_goes_no_further_than_the_hub(person: Person):
     """A hub that leads elsewhere does not lead the key there."""
     seen: list[str | None] = []
+    key, parts = secret_text.make("gpk")
 
     class Elsewhere(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
         def do_GET(self) -> None:
+            if "/proof?nonce=" in self.path:
+                proof = secret_text.proof(parts.digest, self.path.partition("=")[2])
+                body = json.dumps({"proof": proof}).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+                return
             seen.append(self.headers["Authorization"])
             if self.headers["Host"].startswith("localhost"):
                 self.send_response(404)
@@ -201,23 +235,22 @@ def test_a_key_goes_no_further_than_the_hub(person: Person):
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:
-        person.run("nodes", GPULSE_KEY="gpk_y", GPULSE_HUB=f"http://127.0.0.1:{server.server_port}")
+        person.run("nodes", GPULSE_KEY=key, GPULSE_HUB=f"http://127.0.0.1:{server.server_port}")
     finally:
         server.shutdown()
         thread.join()
         server.server_close()
-    assert seen == ["Bearer gpk_y", None]
+    assert seen == [f"Bearer {key}", None]
 
 
-def test_the_key_of_another_hub_of_this_machine_stands_in_nobodys_way(person: Person, tmp_path: Path):
+def test_what_another_hub_of_this_machine_left_stands_in_nobodys_way(person: Person, tmp_path: Path):
     """What a hub that was killed left behind: where everybody may read, one still may."""
     data = person.home / ".local/share/gpulse"
     data.mkdir(parents=True)
-    stale = "gpk_000000000000_" + 48 * "0"
     people = make_people(tmp_path / "other")
     with served(create_app(small(), access=people.access(anonymous=True))) as port:
         url = f"http://127.0.0.1:{port}"
-        (data / f"cli-key-{port}").write_text(f"{stale}\n{url}/\n")
+        (data / f"local-{port}").write_text(f"{data}/gone.sock\n{url}/\n")
         assert person.run("nodes", GPULSE_HUB=url).returncode == 0
     people.records.close()
 
@@ -231,6 +264,5 @@ def test_what_is_kept_stays_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     own_keys.keep("http://never:1", None)
     assert own_keys.read() == {"http://b:1": "gpk_b"}
     assert [path.name for path in own_keys.place().parent.iterdir()] == ["keys.json"]
-    found = own_keys.find("http://b:1", tmp_path, here=False)
-    assert found == own_keys.OwnKey("gpk_b")
-    assert own_keys.find("http://c:1", tmp_path, here=True) is None
+    assert own_keys.find("http://b:1") == "gpk_b"
+    assert own_keys.find("http://c:1") is None

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 from typer.testing import CliRunner
 
-from gpulse.auth import local_key
+from gpulse.auth import local_socket
 from gpulse.auth.directory import Directory
 from gpulse.cli.commands import app
 from gpulse.errors import SignInRefused
@@ -143,7 +143,7 @@ def test_a_link_has_the_hubs_address(gpulse, accounts, data, tmp_path, settings,
     accounts(made(("ann", "admin")))
     (tmp_path / "gpulse.toml").write_text(settings)
     if url is not None:
-        local_key.place(data, url).write_text(f"gpk_x\n{url}\n")
+        local_socket.place(data, url).write_text(f"/none\n{url}\n")
     done = gpulse("user", "link", "ann", "--expires", "15m")
     assert done.stdout.startswith(start), done.stderr
 

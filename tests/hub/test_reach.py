@@ -14,7 +14,7 @@ import pytest
 from gpulse.api.access import Access
 from gpulse.api.server import reached_by_others
 from gpulse.app import Hub, Operator
-from gpulse.auth import local_key
+from gpulse.auth import local_socket
 from gpulse.cli import hub_process
 from gpulse.config import Access as AccessSettings
 from gpulse.config import Config, Oidc, Proxy
@@ -48,13 +48,16 @@ def test_reached_by_nobody_else(host: str):
     assert not reached_by_others(listening(host))
 
 
-async def opened(config: Config, host: str, links: list[tuple[str, str]]) -> tuple[Access, str | None]:
-    """Who may ask, and the key of the command line meanwhile."""
+async def opened(config: Config, host: str, links: list[tuple[str, str]]) -> tuple[Access, bool]:
+    """Who may ask, and whether the hub is at its socket meanwhile."""
     said: list[str] = []
     hub = Hub(config, said.append, Operator("ann", lambda role, code: links.append((role, code))))
     with Records(config.hub.data) as records:
         async with hub._people(records, listening(host)) as (access, _):
-            return access, local_key.read(config.hub.data, "http://127.0.0.1:7070")
+            local = local_socket.connect(config.hub.data, "http://127.0.0.1:7070")
+            if local is not None:
+                local.close()
+            return access, local is not None
 
 
 @pytest.mark.parametrize(
@@ -70,12 +73,15 @@ async def opened(config: Config, host: str, links: list[tuple[str, str]]) -> tup
 def test_who_has_not_signed_in(tmp_path: Path, host: str, setting: str | None, reads: bool):
     links: list[tuple[str, str]] = []
     config = Config(hub=HubSettings(data=tmp_path), access=AccessSettings(anonymous=setting))
-    access, key = asyncio.run(opened(config, host, links))
+    access, local = asyncio.run(opened(config, host, links))
     assert (access.anonymous.role == "viewer") is reads
     assert access.anonymous.name is None
     assert [role for role, _ in links] == ["admin"]
-    assert key is not None
-    assert local_key.read(tmp_path, "http://127.0.0.1:7070") is None, "it ends with the hub"
+    # Another address is not reached by those of loopback.
+    assert local is (host != "10.0.0.7")
+    assert access.operator
+    assert local_socket.connect(tmp_path, "http://127.0.0.1:7070") is None, "it ends with the hub"
+    assert list(tmp_path.glob("*local-*")) == list(tmp_path.glob("*.sock")) == []
 
 
 @pytest.mark.parametrize(
@@ -111,7 +117,7 @@ def test_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
             raise Ended
 
     for host, hint in ((EVERYWHERE, True), ("127.0.0.1", False)):
-        monkeypatch.setattr(hub_process, "listen", lambda *_, host=host: listening(host))
+        monkeypatch.setattr(hub_process, "listen", lambda *_, host=host: [listening(host)])
         monkeypatch.setattr(hub_process, "Hub", Short)
         with pytest.raises(Ended):
             hub_process.run_hub(Config(hub=HubSettings(data=tmp_path)), [])

@@ -134,8 +134,8 @@ def test_what_nobody_may_is_a_setting(tmp_path, word, status):
 
 
 def kept(data: Path) -> list[Path]:
-    """The keys of the command line, one for each hub that runs on the folder."""
-    return sorted(data.glob("cli-key-*"))
+    """Where the sockets are, one for each hub that runs on the folder."""
+    return sorted(data.glob("local-*"))
 
 
 def test_commands_of_who_started_it_need_no_password(tmp_path):

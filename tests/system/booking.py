@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from gpulse.auth import local_key
+from gpulse.auth import local_socket
 from gpulse.auth.directory import Directory
 from gpulse.store import Records
 from tests.fleet.lines import gpu, snapshot
@@ -38,10 +38,11 @@ def set_up(data: Path) -> None:
     (data / "gpulse.toml").write_text('hub.local = false\n[[drop_folders]]\npath = "dropped"\n', "utf-8")
 
 
-def operator(url: str, data: Path) -> str:
-    key = local_key.read(data, url)
-    assert key is not None
-    return key
+def operator(url: str, data: Path) -> httpx.Client:
+    """Ask as the person who runs the hub, over its socket."""
+    path = local_socket.place(data, url).read_text().splitlines()[0]
+    own = {"Origin": url.rstrip("/"), "X-Gpulse": "1"}
+    return httpx.Client(base_url=url, headers=own, timeout=30, transport=httpx.HTTPTransport(uds=path))
 
 
 def members(data: Path, url: str | None, count: int) -> list[str]:

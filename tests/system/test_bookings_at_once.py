@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 import httpx
 import pytest
 
-from tests.system.booking import GPUS, HOUR, all_of, asking, members, operator, running, wanted
+from tests.system.booking import GPUS, HOUR, all_of, members, operator, running, wanted
 
 CLIENTS = 200
 PEOPLE = 40
@@ -53,7 +53,7 @@ def test_200_at_once(tmp_path, records_url, keys):
                 assert error["code"] == "conflict"
                 assert [one["id"] for one in error["conflicts"]] == winners[number % GPUS]
         (last,) = (one.json()["id"] for one in every if one.status_code == 201)
-        with asking(hub.url, operator(hub.url, tmp_path)) as client:
+        with operator(hub.url, tmp_path) as client:
             found = {one["id"] for one in all_of(client)}
         assert found == {*itertools.chain.from_iterable(winners.values()), last}
         assert hub.process.poll() is None

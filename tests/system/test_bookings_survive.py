@@ -24,9 +24,8 @@ def started(hubs, folder):
     """Somebody who may do everything, at a hub that knows its cards."""
     url = hubs.start()
     # Written before it answers anybody.
-    with httpx.Client(base_url=url, timeout=30) as client:
-        client.get("healthz")
-        client.headers["Authorization"] = f"Bearer {operator(url, folder)}"
+    httpx.get(f"{url}healthz", timeout=30)
+    with operator(url, folder) as client:
         end = time.monotonic() + 30
         while len(client.get(f"api/v1/nodes/{NODE}").json().get("gpus", ())) < GPUS:
             assert time.monotonic() < end, hubs.log.read_text("utf-8", "replace")

@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from gpulse.auth import local_key
 from tests.fake_nvml import Process, h100_node
 from tests.hub.running import GPULSE, RunningHub
+from tests.system.booking import operator
 from tests.system.stalls import Stalls
 
 
@@ -54,9 +54,8 @@ def test_one_live_truth_over_ssh(serve, client, pids):
         assert gpu["state"] == "busy"
         node = hub.node("gpu2")
         assert node["processes"][0]["command"] == "sleep", "to who has not signed in"
-        key = local_key.read(data, hub.url)
-        own = {"Authorization": f"Bearer {key}"}
-        whole = httpx.get(f"{hub.url}api/v1/nodes/gpu2", headers=own, timeout=30).json()
+        with operator(hub.url, data) as own:
+            whole = own.get("api/v1/nodes/gpu2").json()
         assert whole["processes"][0]["command"] == "sleep 300", "to who runs the hub"
         assert hub.until(lambda: hub.node("gpu2").get("rates"))["cpu_ratio"] is not None
         assert abs(node["clock_difference_seconds"]) < 5

@@ -25,6 +25,8 @@ from gpulse.fleet.sight import FULL, Level, Sight
 
 NOBODY = Identity(None, None, None, "anonymous", frozenset())
 NOTHING = Sight("anonymous")
+# In the state of a request that came over the local socket, from the hub's own user or from root.
+LOCAL = "gpulse.local"
 # What a proxy adds, whether it is one that is listed or not.
 _FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 
@@ -81,6 +83,8 @@ class Access:
         origins: frozenset[str] = frozenset(),
     ):
         self.directory = directory
+        # The account of the person who runs the hub: the one that requests over the local socket have.
+        self.operator = ""
         # Passwords, and ends of trips to single sign-on: who fails at one keeps nobody from the other.
         self.attempts, self.trips = Attempts(), Attempts()
         self.cookies = Cookies(directory.hub_id, config.web.base_path, config.access.session_days)
@@ -100,7 +104,8 @@ class Access:
         headers, peer = request.headers, request.client.host if request.client is not None else ""
         if changes and bearer(headers) is None:
             check_own_site(headers, self._origins)
-        who, refused = await self.identify(headers, peer)
+        local = request.scope.get("state", {}).get(LOCAL) is True
+        who, refused = await self.identify(headers, peer, local=local)
         if refused is not None and who.role is None and not anyone:
             raise refused
         address, secure = peer, request.url.scheme in ("https", "wss")
@@ -118,10 +123,16 @@ class Access:
 
     def nobody(self, headers: Mapping[str, str]) -> Identity:
         """Who has not signed in, and what they may: a proxy on this machine lets in people who are not on it."""
-        return self._by_proxy if any(name in headers for name in _FORWARDED) else self.anonymous
+        return self._by_proxy if self._forwarded(headers) else self.anonymous
 
-    async def identify(self, headers: Headers, peer: str) -> tuple[Identity, SignInRefused | None]:
-        """By a key, else by the proxy's word, else by the cookie and its page key.
+    @staticmethod
+    def _forwarded(headers: Mapping[str, str]) -> bool:
+        return any(name in headers for name in _FORWARDED)
+
+    async def identify(
+        self, headers: Headers, peer: str, *, local: bool = False
+    ) -> tuple[Identity, SignInRefused | None]:
+        """By a key, else by the local socket, else by the proxy's word, else by the cookie and its page key.
 
         A key that is none never makes somebody nobody. Whom the proxy vouches for in vain may have signed in here;
         else they are nobody, with the reason.
@@ -132,6 +143,9 @@ class Access:
         if not is_own_site(headers):
             # What a browser sends by itself does not count for the page of another site.
             return self.nobody(headers), None
+        if local and not self._forwarded(headers):
+            operator = self.directory.identity_of(self.operator, "local")
+            return (self.nobody(headers) if operator is None else operator), None
         refused = None
         try:
             vouched = await self._vouched(headers, peer)

@@ -10,6 +10,7 @@ from gpulse.api.bodies import Incoming, decode
 from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
 from gpulse.api.me import BODY_ERRORS, SMALL_BODY, refuse_keys
+from gpulse.auth.changing import Change
 from gpulse.auth.identity import Identity
 from gpulse.auth.noting import actor
 from gpulse.auth.roles import Role
@@ -82,14 +83,8 @@ async def change_account(hub: Hub, query: object, path: Mapping[str, str], incom
     if wanted.role == "admin":
         refuse_keys(incoming.who)
     accounts, by = hub.access.directory.accounts, actor(incoming.who, incoming.address)
-    if not isinstance(wanted.display, UnsetType):
-        await accounts.set_display(identity, wanted.display, by=by)
-    if not isinstance(wanted.role, UnsetType):
-        await accounts.set_role(identity, wanted.role, by=by)
-    if not isinstance(wanted.password, UnsetType):
-        await accounts.set_password(identity, wanted.password, by=by)
-    if not isinstance(wanted.disabled, UnsetType):
-        await (accounts.disable if wanted.disabled else accounts.enable)(identity, by=by)
+    given = {name: value for name in Change._fields if (value := getattr(wanted, name)) is not UNSET}
+    await accounts.change(identity, Change(**given), by=by)
     return accounts.view(identity)
 
 

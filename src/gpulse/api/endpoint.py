@@ -131,7 +131,7 @@ class Endpoint:
             told = decode(await read_body(request, self.most_bytes), self.body)
             if self.key_in_body is not None and caller.who.name is None:
                 caller = await access.with_key(caller, self.key_in_body(told))
-        permit(self.may, caller.who, self.changes, self.scopes)
+        permit(self.may, caller.who, self.changes, self.scopes, request.headers.get("user-agent", ""))
         return caller
 
     async def _answer(self, request: Request, hub: Hub, answers: Answers, caller: Caller) -> Response:

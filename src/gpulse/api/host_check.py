@@ -1,5 +1,7 @@
 """Refuses requests for a host that is not this hub, before anything else looks at them."""
 
+import re
+
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -9,9 +11,14 @@ from gpulse.api.errors import error_response
 from gpulse.api.hosts_allowed import HostsAllowed
 from gpulse.errors import RequestError
 
+_PROOF = re.compile(r"/api/v1/keys/[^/]+/proof")
+
 
 class HostCheck:
-    """Not of those who show a key or token: no browser sends one by itself, and nodes may know the hub by any name."""
+    """Not of those who show a key or token: no browser sends one by itself, and nodes may know the hub by any name.
+
+    Nor of those who are about to show one and want the hub's proof first, which tells nothing.
+    """
 
     def __init__(self, app: ASGIApp, hosts: HostsAllowed):
         self._app = app
@@ -21,7 +28,7 @@ class HostCheck:
         if scope["type"] in ("http", "websocket"):
             headers = Headers(scope=scope)
             try:
-                if bearer(headers) is None:
+                if bearer(headers) is None and not _PROOF.search(scope["path"]):
                     self._hosts.check(headers.get("host"))
             except RequestError as error:
                 refusal = error_response(error)

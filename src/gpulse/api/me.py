@@ -202,7 +202,7 @@ async def set_password(hub: Hub, query: object, path: Mapping[str, str], incomin
         # Who sits down at another's browser must not lock them out.
         access.attempts.begin(known.name, incoming.address)
         try:
-            await access.directory.accounts.check_password(known.name, wanted.old)
+            await access.directory.accounts.check_password(known.name, wanted.old, incoming.address)
         except SignInRefused as refused:
             raise _wrong_old(known.name) if refused.code == "wrong_password" else refused from None
         access.attempts.succeeded(known.name, incoming.address)

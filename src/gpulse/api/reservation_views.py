@@ -142,7 +142,7 @@ class Views:
 
     def reservation(self, one: Reservation) -> ReservationView:
         person = self.login(one.person)
-        mine = one.person == self._who.name
+        mine = one.person == self._who.name and self._named(one.person)
         state = one.state(self._now)
         alive = state in ("coming", "now")
         return ReservationView(
@@ -220,7 +220,8 @@ class Views:
         )
 
     def _named(self, login: str) -> bool:
-        return self._sight.names(login) or login == self._who.name
+        # One's own is in the sight, unless one asked for less.
+        return self._sight.names(login)
 
     def login(self, login: str) -> str:
         """Somebody's, or what stands for it where it is hidden."""

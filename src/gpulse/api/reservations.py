@@ -102,7 +102,7 @@ async def list_reservations(
     if query.mine and who.name is None:
         raise RequestError(401, "sign_in", "sign in first", "only then it is known which are yours")
     # Who is hidden is not found by name either.
-    known = person is not None and (incoming.sight.names(person) or person == who.name)
+    known = person is not None and incoming.sight.names(person)
     nothing = (query.mine or person is not None) and not known
     found = [] if nothing else await _found(desk, query, person)
     node = None if isinstance(query.node, UnsetType) else query.node

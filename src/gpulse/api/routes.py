@@ -17,6 +17,7 @@ from gpulse.api import (
     metrics,
     nodes,
     people,
+    proof,
     reservations,
     signing_in,
     when,
@@ -40,6 +41,7 @@ ENDPOINTS = (
     *ingest.ENDPOINTS,
     *signing_in.ENDPOINTS,
     *me.ENDPOINTS,
+    *proof.ENDPOINTS,
     *accounts.ENDPOINTS,
     *audit.ENDPOINTS,
 )

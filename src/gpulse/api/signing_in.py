@@ -58,7 +58,7 @@ async def sign_in(hub: Hub, query: object, path: Mapping[str, str], incoming: In
     access = hub.access
     access.attempts.begin(wanted.name, incoming.address)
     try:
-        account = await access.directory.accounts.check_password(wanted.name, wanted.password)
+        account = await access.directory.accounts.check_password(wanted.name, wanted.password, incoming.address)
     except SignInRefused as refused:
         # People type passwords where names belong: only names of accounts are written down.
         known = access.directory.accounts.by_name(wanted.name)

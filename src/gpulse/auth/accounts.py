@@ -8,6 +8,8 @@ from sqlalchemy import Connection
 
 from gpulse.auth import changing, connecting
 from gpulse.auth.account_names import checked, folded
+from gpulse.auth.attempts import place
+from gpulse.auth.changing import Change
 from gpulse.auth.known import Known, Rows
 from gpulse.auth.noting import THE_HUB, Actor
 from gpulse.auth.passwords import Passwords
@@ -76,6 +78,14 @@ class Accounts:
     async def set_display(self, account: str, display: str, *, by: Actor = THE_HUB) -> Account:
         return await self._known.write(lambda one: changing.set_display(one, account, display, self._clock(), by))
 
+    async def change(self, account: str, wanted: Change, *, by: Actor = THE_HUB) -> Account:
+        """Change everything that is wanted, or nothing if one part of it can't be."""
+        if wanted.password is not None:
+            there = self._there(account)
+            changing.refuse_external(there)
+            wanted = wanted._replace(password=await self._passwords.hash(wanted.password, there.name))
+        return await self._known.write(lambda one: changing.change(one, account, wanted, self._clock(), by))
+
     async def disable(self, account: str, *, by: Actor = THE_HUB) -> Account:
         """Ends its sessions, keys and links at once, for good."""
         return await self._known.write(lambda one: changing.disable(one, account, self._clock(), by))
@@ -106,14 +116,14 @@ class Accounts:
             )
         )
 
-    async def check_password(self, name: str, password: str) -> Account:
-        """Whose they are; SignInRefused, in the same time and words whether there is such an account or not."""
+    async def check_password(self, name: str, password: str, address: str = "") -> Account:
+        """Return whose they are; refuse in the same time and words whether there is such an account or not."""
         # Another process may have made or disabled it this moment.
         await self._known.look()
         account = self.by_name(name)
         asked = "" if account is None else account.id
         encoded = await self._known.read(lambda one: table.password_hash(one, asked))
-        right = await self._passwords.verify(encoded, password)
+        right = await self._passwords.verify(encoded, password, place(address))
         if account is None or not right:
             raise SignInRefused(
                 401,

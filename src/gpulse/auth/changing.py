@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -16,6 +17,16 @@ from gpulse.store.accounts import Account
 from gpulse.store.hub import next_revision
 
 _LONGEST_DISPLAY = 100
+
+
+class Change(NamedTuple):
+    """What an admin changes about an account; None stays as it is."""
+
+    role: Role | None = None
+    display: str | None = None
+    # Its hash, once it is written.
+    password: str | None = None
+    disabled: bool | None = None
 
 
 def add(
@@ -109,6 +120,20 @@ def set_password(
     )
 
 
+def change(connection: Connection, identity: str, wanted: Change, now: float, by: Actor) -> tuple[Account, Rows]:
+    """Change all of it; what can't be raises, and the transaction takes the rest back."""
+    done = [(found(connection, identity), Rows())]
+    if wanted.display is not None:
+        done.append(set_display(connection, identity, wanted.display, now, by))
+    if wanted.role is not None:
+        done.append(set_role(connection, identity, wanted.role, now, by))
+    if wanted.password is not None:
+        done.append(set_password(connection, identity, wanted.password, now, by, keep_session="", revoke_keys=False))
+    if wanted.disabled is not None:
+        done.append((disable if wanted.disabled else enable)(connection, identity, now, by))
+    return done[-1][0], _together([rows for _, rows in done])
+
+
 def disable(connection: Connection, identity: str, now: float, by: Actor) -> tuple[Account, Rows]:
     """With all that signs it in; nothing of that comes back when it is enabled again."""
     account = found(connection, identity)
@@ -130,7 +155,12 @@ def disable(connection: Connection, identity: str, now: float, by: Actor) -> tup
 def disable_all(connection: Connection, identities: Sequence[str], now: float, by: Actor) -> tuple[None, Rows]:
     """All of them, or none where one of them may not be."""
     rows = [disable(connection, identity, now, by)[1] for identity in identities]
-    return None, Rows(
+    return None, _together(rows)
+
+
+def _together(rows: Sequence[Rows]) -> Rows:
+    """Return them as one, in the order in which they were written."""
+    return Rows(
         [account for one in rows for account in one.accounts],
         [session for one in rows for session in one.sessions],
         [key for one in rows for key in one.keys],

@@ -17,6 +17,7 @@ from gpulse.auth.refused_links import RefusedLinks
 from gpulse.auth.roles import role_of
 from gpulse.auth.sessions import SEEN_SECONDS, Sessions
 from gpulse.errors import StoreError
+from gpulse.steady_clock import SteadyClock
 from gpulse.store import Records
 from gpulse.store import audit as audit_table
 from gpulse.store import keys as key_table
@@ -41,9 +42,16 @@ class Directory:
         idle_seconds: float = 14 * _DAY,
         session_seconds: float = 90 * _DAY,
         passwords: Passwords | None = None,
+        for_deleting: Callable[[], float | None] | None = None,
     ) -> None:
+        """`for_deleting` tells the time by which old things may go, and None while the clock is not to be trusted."""
         self._clock = clock
         self._known = Known(records)
+        if for_deleting is None:
+            guarded = clock if isinstance(clock, SteadyClock) else SteadyClock(clock)
+            guarded.compare(records.read(audit_table.last_at).result() or clock())
+            for_deleting = guarded.for_deleting
+        self._for_deleting = for_deleting
         self._noted_at = self._tidied_at = clock()
         self.hub_id = records.read(hub_id).result()
         self.sessions = Sessions(self._known, clock, idle_seconds, session_seconds)
@@ -65,7 +73,7 @@ class Directory:
             return identity
         if identity.way == "session":
             return self.sessions.current(identity.credential)
-        if identity.way in ("key", "local"):
+        if identity.way == "key":
             return self.keys.current(identity.credential)
         return self.identity_of(identity.account or "", identity.way)
 
@@ -82,13 +90,14 @@ class Directory:
             await self._known.look()
         except StoreError as error:
             trouble = f"{error}; accounts are as they were last read"
-        now = self._clock()
+        # Asked each time, so that no jump of the clock goes unnoticed.
+        now, old_by = self._clock(), self._for_deleting()
         try:
             await self.refused_links.settle()
             if now - self._noted_at >= SEEN_SECONDS:
                 await self.note_uses()
-            if now - self._tidied_at >= _TIDY_SECONDS:
-                await self._tidy(now)
+            if old_by is not None and abs(old_by - self._tidied_at) >= _TIDY_SECONDS:
+                await self._tidy(old_by)
         except StoreError as error:
             trouble = trouble or f"{error}; until then it is not kept who was seen when, nor which links were refused"
         return trouble

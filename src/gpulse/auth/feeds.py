@@ -8,6 +8,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from gpulse.auth import changing, secret_text
+from gpulse.auth.keys import rests
 from gpulse.auth.known import Known, Rows
 from gpulse.auth.noting import THE_HUB, Actor, note
 from gpulse.errors import AccountError
@@ -72,10 +73,13 @@ class Feeds:
             )
 
     async def read(self, text: str) -> FeedRow | None:
-        """Which one a secret opens; None where it is none, or none any more."""
+        """Return the one that a secret opens; None if there is none, or if it has ended or rests as keys do."""
         parts = secret_text.read(text)
         if parts is None or parts.prefix != _PREFIX:
             return None
         row = await self._known.read(lambda one: table.by_id(one, parts.id))
         same = hmac.compare_digest(secret_text.NO_DIGEST if row is None else row.digest, parts.digest)
-        return row if row is not None and same and row.revoked_at is None else None
+        if row is None or not same or row.revoked_at is not None:
+            return None
+        owner = self._known.live(row.account)
+        return None if owner is None or rests(owner, row.made_at, self._clock()) else row

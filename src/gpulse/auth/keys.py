@@ -1,6 +1,7 @@
 """Keys, `gpk_ID_SECRET`: what people's programs show, so that they need no password."""
 
 import hmac
+import secrets
 import time
 from collections.abc import Callable, Collection, Sequence
 
@@ -15,6 +16,7 @@ from gpulse.auth.views import KeyState, KeyView
 from gpulse.errors import AccountError, SignInRefused
 from gpulse.store import feeds
 from gpulse.store import keys as table
+from gpulse.store.accounts import Account
 from gpulse.store.hub import next_revision
 from gpulse.store.keys import KeyRow
 
@@ -22,7 +24,7 @@ PREFIX = "gpk"
 _DAY = 86400.0
 # How long a key lasts where nobody says, and at most.
 USUAL_SECONDS, LONGEST_SECONDS = 90 * _DAY, 400 * _DAY
-# Keys of who signs in elsewhere rest when they have not done so for this long.
+# Keys and calendars of people who sign in elsewhere rest when they have not done so for this long.
 REST_SECONDS = 90 * _DAY
 # When one was last used is kept to the minute.
 _USED_SECONDS = 60.0
@@ -40,8 +42,8 @@ class Keys:
         self._known = known
         self._clock = clock
         self.used: dict[str, float] = {}
-        # The command line's own keys, by id: they end with this process.
-        self._local: dict[str, KeyRow] = {}
+        # Proofs for ids that no key has look like any other.
+        self._decoy = secrets.token_bytes(32)
 
     async def create(
         self,
@@ -70,18 +72,12 @@ class Keys:
         await self._known.write(work)
         return text
 
-    def create_local(self, account: str) -> str:
-        """A key of this process, for the command line of the person who runs it."""
-        text, parts = secret_text.make(PREFIX)
-        self._local[parts.id] = _row(parts, account, "command line", ",".join(SCOPES), self._clock(), None, 0)
-        return text
-
     def check(self, text: str) -> Identity:
         """Whose key it is; SignInRefused where it is none, or no longer one. The refusal never repeats the text."""
         parts = secret_text.read(text)
         if parts is None or parts.prefix != PREFIX:
             raise SignInRefused(401, "key_malformed", "this is no key: one is gpk_ID_SECRET", "was all of it copied?")
-        row = self._known.keys.get(parts.id) or self._local.get(parts.id)
+        row = self._known.keys.get(parts.id)
         same = hmac.compare_digest(secret_text.NO_DIGEST if row is None else row.digest, parts.digest)
         if row is None or not same:
             # Also where only the secret is wrong: who has no key learns nothing of those there are.
@@ -96,8 +92,17 @@ class Keys:
 
     def current(self, key: str) -> Identity | None:
         """Who it is now, of a key that was checked once; None where it has come to its end."""
-        row = self._known.keys.get(key) or self._local.get(key)
+        row = self._known.keys.get(key)
         return None if row is None or self._against(row) is not None else self._identity(row)
+
+    def proof(self, key: str, nonce: str) -> str:
+        """Return what only this hub and the holder of the key can compute, so that the holder knows the hub.
+
+        It tells nothing about the key, nor whether there is one with this id.
+        """
+        row = self._known.keys.get(key)
+        decoy = hmac.digest(self._decoy, key.encode("utf-8", "surrogatepass"), "sha256")
+        return secret_text.proof(decoy if row is None else row.digest, nonce)
 
     async def revoke(self, key: str, account: str | None = None, *, by: Actor = THE_HUB) -> KeyView:
         """AccountError where there is no such live key, of that account where one is given."""
@@ -159,8 +164,7 @@ class Keys:
             return SignInRefused(
                 401, "account_disabled", f"the account of the key {row.id} is disabled", "ask an admin of this hub"
             )
-        # Nobody tells the hub of those who have left: their keys must not go on for long.
-        if account.issuer is not None and self._clock() - (account.signed_in_at or row.created_at) > REST_SECONDS:
+        if rests(account, row.created_at, self._clock()):
             return SignInRefused(
                 401,
                 "key_rests",
@@ -171,15 +175,22 @@ class Keys:
 
     def _identity(self, row: KeyRow) -> Identity:
         account = self._known.accounts[row.account]
-        local = row.id in self._local
         scopes = frozenset(row.scopes.split(",")) & ALL_SCOPES
-        return Identity(account.name, role_of(account.role), account.id, "local" if local else "key", scopes, row.id)
+        return Identity(account.name, role_of(account.role), account.id, "key", scopes, row.id)
 
     def _note(self, row: KeyRow) -> None:
         now = self._clock()
         if row.id in self._known.keys and (row.used_at is None or now - row.used_at >= _USED_SECONDS):
             self._known.keys[row.id] = row._replace(used_at=now)
             self.used[row.id] = now
+
+
+def rests(account: Account, made_at: float, now: float) -> bool:
+    """Whether the owner, who signs in elsewhere, has not done so for long: nobody tells the hub who has left.
+
+    Then what opens something without a sign-in, and was made at `made_at`, must not go on.
+    """
+    return account.issuer is not None and now - (account.signed_in_at or made_at) > REST_SECONDS
 
 
 def _row(

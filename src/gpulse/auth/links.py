@@ -24,13 +24,14 @@ class Links:
         self._known = known
         self._clock = clock
 
-    async def make(self, account: str, seconds: float = 3600.0, *, by: Actor = THE_HUB) -> str:
-        """The code for the link, which is nowhere else."""
+    async def make(self, account: str, seconds: float = 3600.0, *, alone: bool = False, by: Actor = THE_HUB) -> str:
+        """Return the code for a new link, which is nowhere else. `alone` ends the account's other links."""
         text, parts = secret_text.make(_PREFIX)
 
         def work(connection: Connection) -> tuple[None, Rows]:
             name, now = changing.live(connection, account).name, self._clock()
-            table.remove_expired(connection, now)
+            if alone:
+                table.remove_of(connection, account)
             table.add(connection, LinkRow(parts.id, account, parts.digest, now + seconds))
             note(connection, now, by, "link.make", name, seconds=seconds)
             return None, Rows()

@@ -1,95 +1,48 @@
-"""Passwords: what may be one, and their argon2id hashes, computed beside the loop and not too many at once."""
+"""Passwords: what may be one, and their argon2id hashes."""
 
-import asyncio
 import base64
 import secrets
-import threading
-import time
 import unicodedata
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from gpulse.auth.account_names import folded
-from gpulse.errors import AccountError, SignInRefused
+from gpulse.auth.hash_queue import HashQueue
+from gpulse.errors import AccountError
 
-T = TypeVar("T")
 SHORTEST, LONGEST = 10, 1024
 # A hash takes 64 MiB and a tenth of a second of one core: what attackers pay for each guess.
 _HASHER = PasswordHasher(time_cost=3, memory_cost=65536, parallelism=1)
-_AT_ONCE, _WAITING = 2, 32
-_RETRY_SECONDS = 5
-# How much the newest of the times that a decoy took counts in what those without one wait.
-_NEWEST, _FIRST_SECONDS = 0.25, 0.1
 
 
 class Passwords:
     def __init__(self, hasher: PasswordHasher = _HASHER) -> None:
         self._hasher = hasher
         self._decoy = _decoy(hasher)
-        self._threads = ThreadPoolExecutor(_AT_ONCE, "gpulse-password")
-        # Names that nobody has come in any number, from anywhere: they must not keep people from their turn.
-        self._decoys = ThreadPoolExecutor(1, "gpulse-decoy")
-        self._decoy_busy = False
-        self._decoy_seconds = _FIRST_SECONDS
-        self._lock = threading.Lock()
-        self._asked = 0
+        self._queue = HashQueue()
 
     async def hash(self, password: str, name: str) -> str:
-        """For an account of this name; AccountError where it is no good password."""
+        """Return the hash for an account of this name; raise AccountError if it is no good password."""
         good = _checked(password, name)
-        return await self._aside(lambda: self._hasher.hash(good))
+        return await self._queue.run(lambda: self._hasher.hash(good), "")
 
-    async def verify(self, encoded: str | None, password: str) -> bool:
-        """Takes as long without a hash, so that nobody learns which accounts there are."""
-        if encoded is not None:
-            return await self._aside(lambda: self._is(encoded, password))
-        if self._decoy_busy:
-            # As long as it would take, and no work: one decoy at a time, however many ask.
-            await asyncio.sleep(self._decoy_seconds)
-            return False
-        self._decoy_busy = True
-        future = self._decoys.submit(self._decoyed, password)
-        future.add_done_callback(self._decoy_done)
-        return await asyncio.wrap_future(future)
+    async def verify(self, encoded: str | None, password: str, address: str = "") -> bool:
+        """Compare with a hash, or with a decoy of the same cost, in the same queue: nobody learns which it was.
+
+        Those who ask from one `address` wait for each other, and take turns with other addresses.
+        """
+        right = await self._queue.run(lambda: self._is(encoded or self._decoy, password), address)
+        return right and encoded is not None
 
     def close(self) -> None:
-        self._threads.shutdown()
-        self._decoys.shutdown()
-
-    def _decoyed(self, password: str) -> bool:
-        begun = time.monotonic()
-        self._is(self._decoy, password)
-        self._decoy_seconds += _NEWEST * (time.monotonic() - begun - self._decoy_seconds)
-        return False
-
-    def _decoy_done(self, _: "Future[bool]") -> None:
-        self._decoy_busy = False
+        self._queue.close()
 
     def _is(self, encoded: str, password: str) -> bool:
         try:
             return self._hasher.verify(encoded, _normal(password))
         except (VerificationError, InvalidHashError):
             return False
-
-    async def _aside(self, work: Callable[[], T]) -> T:
-        if self._asked >= _AT_ONCE + _WAITING:
-            raise SignInRefused(
-                503, "busy", "too many people sign in at this moment", "try again in some seconds", _RETRY_SECONDS
-            )
-        with self._lock:
-            self._asked += 1
-        future = self._threads.submit(work)
-        # Who asked may go; a thread that has begun works on, and counts until it is done.
-        future.add_done_callback(self._done)
-        return await asyncio.wrap_future(future)
-
-    def _done(self, _: "Future[T]") -> None:
-        with self._lock:
-            self._asked -= 1
 
 
 def _checked(password: str, name: str) -> bytes:

@@ -1,6 +1,7 @@
 """Secrets as text, `PREFIX_ID_SECRET`, and what is kept of them: the id, which is no secret, and a digest."""
 
 import hashlib
+import hmac
 import re
 import secrets
 from typing import NamedTuple
@@ -29,6 +30,11 @@ def read(text: str) -> Parts | None:
     """What a text says of itself; None where it is none."""
     match = _TEXT.fullmatch(text)
     return None if match is None else Parts(match[1], match[2], _digest(match[3]))
+
+
+def proof(digest: bytes, nonce: str) -> str:
+    """Return how a hub that keeps `digest` answers a nonce of somebody who has the secret."""
+    return hmac.new(digest, b"gpulse hub proof 1\n" + nonce.encode("ascii", "replace"), "sha256").hexdigest()
 
 
 def without_secrets(text: str) -> str:

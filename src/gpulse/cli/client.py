@@ -13,9 +13,12 @@ from typing import NamedTuple, Self, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
+import typer
 
 import gpulse
+from gpulse.auth import local_socket
 from gpulse.cli import own_keys
+from gpulse.cli.connections import LocalHandler, ProvingHandler
 from gpulse.cli.hub_url import DEFAULT_HUB, checked, is_loopback
 from gpulse.cli.only_utf8 import only_utf8
 from gpulse.cli.up import read_config
@@ -26,6 +29,10 @@ _TIMEOUT_SECONDS = 15.0
 _PAGE_SIZE = 1000
 # Refusals that another key, or any, would help against.
 _SIGN_IN = ("sign_in", "key_malformed", "key_unknown", "key_expired", "key_revoked", "key_rests")
+_IN_THE_CLEAR = (
+    "gpulse: passwords and keys go to {} unencrypted, and others on the network can read them; use https (docs/tls.md),"
+    " or a tunnel: ssh -L 7070:127.0.0.1:7070 HUB"
+)
 
 T = TypeVar("T")
 
@@ -76,7 +83,7 @@ class Hub:
     """A hub at an address. What goes wrong is one sentence."""
 
     def __init__(self, url: str, fingerprint: str | None = None, data: Path | None = None) -> None:
-        """`fingerprint` is that of its key at https; `data` where a hub of ours keeps its certificate and a key for us.
+        """`fingerprint` is that of its key at https; `data` where a hub of ours keeps its certificate and socket.
 
         Without `data` it is as of `gpulse up`, for a hub elsewhere whatever the settings of this folder say: whose
         certificate is trusted must not depend on where one happens to be.
@@ -87,29 +94,44 @@ class Hub:
         self._fingerprint = fingerprint
         settings = read_config(None)[0] if is_loopback(self.url) else Config()
         self._data = data or settings.hub.data
-        self._opener = self._open()
-        self._key = own_keys.find(self.url, self._data, here=is_loopback(self.url))
+        self._secured = self._secure_handler()
+        self._key = own_keys.find(self.url)
+        self._warned = False
 
     def with_key(self, key: str) -> Self:
         """The same hub, asked with another key."""
         other = copy(self)
-        other._key = own_keys.OwnKey(key)
+        other._key = key
         return other
 
-    def _open(self) -> urllib.request.OpenerDirector:
-        # A proxy for the Internet cannot reach this machine's own loopback.
-        handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})] if is_loopback(self.url) else []
-        if self._secure():
-            # For TLS alone.
-            from gpulse.cli.https import opening
+    def _secure_handler(self) -> urllib.request.BaseHandler | None:
+        if not self._secure():
+            return None
+        # For TLS alone.
+        from gpulse.cli.https import opening
 
-            handlers.append(opening(self._fingerprint, self._data))
+        return opening(self._fingerprint, self._data)
+
+    def _opener(self) -> urllib.request.OpenerDirector:
+        """Return what opens one connection: the socket of one's own hub if there is one, else TCP."""
+        here = is_loopback(self.url)
+        # A proxy for the Internet cannot reach this machine's own loopback.
+        handlers: list[urllib.request.BaseHandler] = [urllib.request.ProxyHandler({})] if here else []
+        local = local_socket.connect(self._data, self.url) if here else None
+        if local is not None:
+            handlers.append(LocalHandler(local))
+        elif self._secured is not None:
+            handlers.append(self._secured)
+        elif self._key is not None:
+            self.warn_in_the_clear()
+            handlers.append(ProvingHandler(self.url, self._key))
         return urllib.request.build_opener(*handlers)
 
-    @property
-    def in_the_clear(self) -> bool:
-        """Whether others on the network can read along what is sent."""
-        return not self._secure() and not is_loopback(self.url)
+    def warn_in_the_clear(self) -> None:
+        """Say once that others on the network can read what is sent, if they can."""
+        if not self._warned and not self._secure() and not is_loopback(self.url):
+            typer.echo(_IN_THE_CLEAR.format(self.url), err=True)
+            self._warned = True
 
     def _secure(self) -> bool:
         return urlsplit(self.url).scheme == "https"
@@ -151,16 +173,12 @@ class Hub:
         try:
             return self._answered(self._request(path + parameters, accept), path, self._key).body
         except HubRefused as refusal:
-            if refusal.status == 401 and self._key is not None and self._key.of_folder:
-                # What answers is not the hub of the folder; it may let everybody read.
-                self._key = None
-            elif self.url == DEFAULT_HUB and refusal.code == "this_is_https":
-                # Nobody has said how it is reached.
-                self.url = DEFAULT_HUB.replace("http:", "https:")
-                self._opener = self._open()
-                self._key = own_keys.find(self.url, self._data, here=True)
-            else:
+            if self.url != DEFAULT_HUB or refusal.code != "this_is_https":
                 raise
+            # Nobody has said how it is reached.
+            self.url = DEFAULT_HUB.replace("http:", "https:")
+            self._secured = self._secure_handler()
+            self._key = own_keys.find(self.url)
         return self._ask(path, parameters, accept)
 
     def _request(
@@ -174,10 +192,10 @@ class Hub:
         address = f"{self.url}{path}"
         return urllib.request.Request(address, data, headers, method=method)  # noqa: S310 - the scheme was checked
 
-    def _answered(self, request: urllib.request.Request, path: str, key: "own_keys.OwnKey | None") -> "_Answer":
+    def _answered(self, request: urllib.request.Request, path: str, key: str | None) -> "_Answer":
         if key is not None:
             # Wherever the hub may lead to, the key goes no further.
-            request.add_unredirected_header("Authorization", f"Bearer {key.text}")
+            request.add_unredirected_header("Authorization", f"Bearer {key}")
         try:
             answer = self._fetch(request)
         except (gzip.BadGzipFile, zlib.error, EOFError):
@@ -196,7 +214,7 @@ class Hub:
 
     def _fetch(self, request: urllib.request.Request) -> "_Answer":
         try:
-            answer = self._opener.open(request, timeout=_TIMEOUT_SECONDS)
+            answer = self._opener().open(request, timeout=_TIMEOUT_SECONDS)
         except urllib.error.HTTPError as error:
             answer = error
         with answer:
@@ -255,6 +273,8 @@ class Hub:
             )
         if status == 401 and problem.code in _SIGN_IN:
             here = ", or name the data folder of your hub with --data DIR" if is_loopback(self.url) else ""
+            if is_loopback(self.url) and local_socket.has_old_key(self._data, self.url):
+                here = "; if the hub is yours, restart it: it is older than this gpulse and has no socket for commands"
             wanted = f"sign in with: gpulse login --hub {self.url}{here}"
             return HubRefused(problem.code, problem.message, wanted, status)
         refusal = HubRefused(problem.code, problem.message, problem.detail, status)

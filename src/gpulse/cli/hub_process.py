@@ -25,7 +25,8 @@ _HERE = {"//0.0.0.0:": "//127.0.0.1:", "//[::]:": "//[::1]:"}
 def run_hub(config: Config, sources: list[Source], scene: Scene | None = None, *, link: bool = True) -> None:
     """With `link` it prints one that signs the person who runs it in."""
     tls = serving_tls(config, this_is_https())
-    listener = listen(config.hub.host, config.hub.port)
+    listeners = listen(config.hub.host, config.hub.port)
+    listener = listeners[0]
     url = url_of(listener, config.web.base_path, secure=tls is not None)
 
     def show_link(role: str, code: str) -> None:
@@ -44,7 +45,7 @@ def run_hub(config: Config, sources: list[Source], scene: Scene | None = None, *
     # uvloop's loop costs half of asyncio's for thousands of connections.
     import uvloop
 
-    uvloop.run(hub.run(listener, sources, scene))
+    uvloop.run(hub.run(listeners, sources, scene))
     # All is ended in order; a thread that still waits for a name server must not keep the person waiting.
     sys.stdout.flush()
     sys.stderr.flush()

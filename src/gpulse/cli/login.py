@@ -13,10 +13,6 @@ from gpulse.cli.client import Hub
 from gpulse.errors import GpulseError, HubError, HubRefused
 
 _KEY = "gpk_"
-IN_THE_CLEAR = (
-    "gpulse: what you type goes to {} unencrypted, and others on the network can read it; better https"
-    " (docs/tls.md), or a tunnel: ssh -L 7070:localhost:7070 HUB"
-)
 
 
 class _Me(msgspec.Struct):
@@ -40,8 +36,7 @@ def login(
 ) -> None:
     """Sign in to a hub: by name and password, or by a key on standard input."""
     asked = Hub(hub, fingerprint, data)
-    if asked.in_the_clear:
-        typer.echo(IN_THE_CLEAR.format(asked.url), err=True)
+    asked.warn_in_the_clear()
     if sys.stdin.isatty():
         made = _made(asked, name or _asked_name(), getpass.getpass("Password (or a key): "))
     else:

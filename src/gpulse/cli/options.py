@@ -39,7 +39,7 @@ HubData = Annotated[
         "--data",
         envvar="GPULSE_DATA",
         metavar="DIR",
-        help="Data folder of a hub of yours on this machine: it has a key for you (default: as of gpulse up).",
+        help="Data folder of a hub of yours on this machine: it needs no key (default: as of gpulse up).",
         show_envvar=False,
     ),
 ]

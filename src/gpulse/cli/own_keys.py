@@ -1,33 +1,18 @@
-"""The keys that commands show hubs: from the environment, from `gpulse login`, or the hub's own on this machine."""
+"""The keys that commands send to hubs: from the environment, or from `gpulse login`."""
 
 import json
 import os
 import secrets
 from pathlib import Path
-from typing import NamedTuple
 
-from gpulse.auth import local_key
 from gpulse.errors import HubError
 
 VARIABLE = "GPULSE_KEY"
 
 
-class OwnKey(NamedTuple):
-    text: str
-    # Whether it is of the hub that was last started from the data folder: what answers may be another.
-    of_folder: bool = False
-
-
-def find(url: str, data: Path, *, here: bool) -> OwnKey | None:
-    """The key for a hub; `here`: it is on this machine."""
-    given = os.environ.get(VARIABLE, "").strip()
-    if given:
-        return OwnKey(given)
-    kept = read().get(url)
-    if kept is not None:
-        return OwnKey(kept)
-    own = local_key.read(data, url) if here else None
-    return OwnKey(own, of_folder=True) if own is not None else None
+def find(url: str) -> str | None:
+    """Return the key for a hub: from the environment, else the one that `gpulse login` kept."""
+    return os.environ.get(VARIABLE, "").strip() or read().get(url)
 
 
 def place() -> Path:

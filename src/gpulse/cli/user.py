@@ -245,9 +245,9 @@ def _password(name: str, from_stdin: bool) -> str:
 
 def _address(settings: Config, data: Path | None) -> str:
     """Of the hub that runs on the data folder; where none does, by the settings."""
-    from gpulse.auth import local_key
+    from gpulse.auth import local_socket
 
-    running = local_key.address(data or settings.hub.data)
+    running = local_socket.address(data or settings.hub.data)
     if running is None and settings.hub.port == 0:
         raise AccountError(
             400, "bad_option", "hub.port is 0, any free port", "start the hub first, or name it by --hub"

@@ -50,5 +50,10 @@ def newest(connection: Connection, before: int | None, since: float | None, limi
     return [AuditRow._make(row) for row in connection.execute(query)]
 
 
+def last_at(connection: Connection) -> float | None:
+    """Return when the newest entry was written; None if there is none."""
+    return connection.execute(select(audit.c.at).order_by(audit.c.id.desc()).limit(1)).scalar()
+
+
 def remove_before(connection: Connection, moment: float) -> None:
     connection.execute(delete(audit).where(audit.c.at < moment))

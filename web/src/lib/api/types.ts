@@ -652,6 +652,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/keys/{key}/proof": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Proves to the holder of a key that this is the key's hub, before the key is sent. */
+        get: operations["getProof"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/accounts": {
         parameters: {
             query?: never;
@@ -1789,6 +1806,13 @@ export interface components {
             created_at: number;
             seen_at: number;
             expires_at: number;
+        };
+        /**
+         * Proof
+         * @description What only the holder of the key and its hub can compute.
+         */
+        Proof: {
+            proof: string;
         };
         /**
          * AccountPage
@@ -6497,6 +6521,59 @@ export interface operations {
             };
             /** @description The hub does not work as it should. */
             503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+        };
+    };
+    getProof: {
+        parameters: {
+            query?: {
+                /** @description Random, another one each time. */
+                nonce?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The id in `gpk_ID_SECRET`; never the secret. */
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Proof"];
+                };
+            };
+            /** @description A parameter is unknown or has a value that is not allowed, or the body is not as it should be. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The answer cannot be given in a form the request accepts. */
+            406: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description The hub is not known by the name it was asked by. */
+            421: {
                 headers: {
                     [name: string]: unknown;
                 };
