@@ -80,7 +80,7 @@ def test_what_is_inside(text: str, inside: list[str], outside: list[str]):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("gpu[1-", '"[" has no "]"'),
+        ("gpu[1-", "not closed"),
         ("gpu]1[", "too many"),
         ("gpu[[1]]", "too many"),
         ("gpu[4-1]", "backwards"),

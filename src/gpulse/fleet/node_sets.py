@@ -211,7 +211,7 @@ def _signed(value: str) -> Iterator[tuple[str, str]]:
             yield sign, value[start:at]
             sign, start = letter, at + 1
     if inside:
-        raise ValueError('a "[" has no "]"')
+        raise ValueError("a bracket is not closed")
     yield sign, value[start:]
 
 
