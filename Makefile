@@ -47,6 +47,7 @@ bench: packages web $(VENV)/.test-tools .venv-peers/.installed ## run the benchm
 	$(BIN)/python -m bench.fleet
 	$(BIN)/python -m bench.desk
 	$(BIN)/python -m bench.lists
+	$(BIN)/python -m bench.filter_timing
 	$(BIN)/python -m bench.ssh
 	$(BIN)/python -m bench.ingest
 	$(BIN)/python -m bench.page

@@ -12,14 +12,16 @@ from gpulse.api.hub import Hub
 from gpulse.api.selection import unknown_node
 from gpulse.api.turns import Turn
 from gpulse.errors import FilterError, RequestError
-from gpulse.fleet import node_sets
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.names import natural
 from gpulse.fleet.node import Node
+from gpulse.fleet.node_sets import NodeSet
 from gpulse.fleet.recent import STEP_SECONDS
 
 # Of 8 GPUs each these are 3 MB before they are compressed.
 MOST_NODES = 100
+# So many of the longest names.
+LONGEST_SET = MOST_NODES * 254
 Figure = Literal["utilization", "memory", "temperature", "power"]
 
 
@@ -32,6 +34,7 @@ class HistoryQuery(msgspec.Struct, frozen=True, kw_only=True):
             str,
             Meta(
                 min_length=1,
+                max_length=LONGEST_SET,
                 description=f"All GPUs of these nodes, as in `gpu[01-08],login1`, at most {MOST_NODES}; "
                 "those that are not there are left out.",
             ),
@@ -119,13 +122,14 @@ async def _nodes_of(fleet: Fleet, query: HistoryQuery) -> list[str]:
 def _named(fleet: Fleet, nodes: str) -> list[str]:
     """Those of a set that are there, in natural order."""
     try:
-        names = node_sets.expand("nodes=", nodes)
+        wanted = NodeSet("nodes=", nodes)
     except FilterError as error:
         raise RequestError(400, "bad_parameter", str(error)) from None
-    if len(names) > MOST_NODES:
-        message = f"{len(names):,} nodes are more than {MOST_NODES} at once"
+    # Counted before anything is written out.
+    if wanted.size > MOST_NODES:
+        message = f"{wanted.size:,} nodes are more than {MOST_NODES} at once"
         raise RequestError(400, "bad_parameter", message, "ask for some of them, then for the others")
-    return sorted((name for name in names if fleet.has(name)), key=natural)
+    return sorted((name for name in wanted.names() if fleet.has(name)), key=natural)
 
 
 ENDPOINTS = (

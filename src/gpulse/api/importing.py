@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
 import msgspec
@@ -21,10 +21,12 @@ from gpulse.api.reserving import Times, Zone
 from gpulse.api.turns import Turn
 from gpulse.auth.noting import actor
 from gpulse.reservations import comments
+from gpulse.reservations.model import Wanted
 from gpulse.reservations.moving_in import Outcome, Step, done, done_together, grouped, plan, wanted_together
 from gpulse.reservations.origins import SAME_SECONDS, Whose
 
 MOST_BYTES = 1 << 20
+_encode = msgspec.json.Encoder().encode
 
 
 class CommentsFile(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -64,7 +66,7 @@ class Imported(msgspec.Struct, kw_only=True):
     counts: dict[str, int]
 
 
-async def import_comments(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> Imported:
+async def import_comments(hub: Hub, query: object, path: Mapping[str, str], incoming: Incoming) -> dict[str, object]:
     del query, path
     desk, wanted = desk_of(hub), decode(incoming.body, CommentsFile)
     times = Times(desk, wanted.zone)
@@ -85,15 +87,29 @@ async def import_comments(hub: Hub, query: object, path: Mapping[str, str], inco
     by = by_of(desk.settings, incoming.who)
     asked = [step.wanted for step in steps if step.wanted is not None]
     # Each by itself first: where one is in the way of somebody, the others of its group are not.
-    steps = done(steps, await desk.table.make_many(asked, by, dry_run=True))
+    steps = await asyncio.to_thread(done, steps, await desk.table.make_many(asked, by, dry_run=True))
     if not wanted.dry_run:
-        groups = grouped(steps)
+        groups, one_each = await asyncio.to_thread(_together, steps)
         witness = noted_as_imported(actor(incoming.who, incoming.address), "comments.json")
-        one_each = [wanted_together(steps, group) for group in groups]
-        steps = done_together(steps, groups, await desk.table.make_many(one_each, by, witness=witness))
+        made = await desk.table.make_many(one_each, by, witness=witness)
+        steps = await asyncio.to_thread(done_together, steps, groups, made)
         desk.look()
     counts: Counter[str] = Counter(step.outcome for step in steps)
-    return Imported(dry_run=wanted.dry_run, entries=[_told(step) for step in steps], counts=dict(counts))
+    return {"dry_run": wanted.dry_run, "entries": await _encoded(steps), "counts": dict(counts)}
+
+
+def _together(steps: Sequence[Step]) -> tuple[list[list[int]], list[Wanted]]:
+    groups = grouped(steps)
+    return groups, [wanted_together(steps, group) for group in groups]
+
+
+async def _encoded(steps: Sequence[Step]) -> list[msgspec.Raw]:
+    """Encode them one by one: a file may have as many entries as would keep the loop."""
+    turn, found = Turn(), []
+    for step in steps:
+        found.append(msgspec.Raw(_encode(_told(step))))
+        await turn.give()
+    return found
 
 
 async def _people(hub: Hub, names: Iterable[str]) -> dict[str, Whose]:

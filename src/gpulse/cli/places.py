@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from gpulse.errors import GpulseError
+from gpulse.fleet.names import natural
+from gpulse.fleet.node_sets import NodeSet
 
 _INDEX = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4})|\.([0-9]{1,4}))?", re.ASCII)
 # Those inside brackets are of a set of nodes.
@@ -49,11 +51,7 @@ def _parse_one(word: str) -> list[Gpu]:
 def _nodes(text: str) -> list[str]:
     if "[" not in text and "," not in text and text:
         return [text]
-    # It needs ClusterShell, which one node can do without.
-    from gpulse.fleet.names import natural
-    from gpulse.fleet.node_sets import expand
-
-    return sorted(expand("", text), key=natural)
+    return sorted(NodeSet("", text).names(), key=natural)
 
 
 def _indexes(word: str, text: str) -> list[str]:

@@ -200,7 +200,8 @@ def _limit(pattern: str, text: str) -> None:
     count = 1
     for brackets in _BRACKETS.finditer(pattern):
         size = 0
-        joined = pattern[: brackets.start()][-1:].isdigit() or pattern[brackets.end() :][:1].isdigit()
+        start, end = brackets.span()
+        joined = pattern[max(start - 1, 0) : start].isdigit() or pattern[end : end + 1].isdigit()
         for part in brackets[1].split(","):
             match = _RANGE.fullmatch(part)
             # ClusterShell puts digits beside a bracket into its range: a99[-1-3] would be far more than five.
@@ -208,8 +209,9 @@ def _limit(pattern: str, text: str) -> None:
                 raise HostsError(f"{_quoted(text)}: {_quoted(part)} is no range; allowed: such as 01-16 or 1-9/2")
             size += abs(int(match[2] or match[1]) - int(match[1])) // max(int(match[3] or 1), 1) + 1
         count *= size
-    if count > MOST_HOSTS:
-        raise HostsError(f"{_quoted(text)} names more than {MOST_HOSTS} hosts")
+        # At once: of many brackets it would become a number of thousands of digits.
+        if count > MOST_HOSTS:
+            raise HostsError(f"{_quoted(text)} names more than {MOST_HOSTS} hosts")
 
 
 def _even(part: str) -> str:

@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gpulse.errors import FilterError
+from gpulse.fleet.node_sets import check_size
 from gpulse.fleet.sight import FULL, Sight
 from gpulse.fleet.terms import Term, keyed, plain
 from gpulse.fleet.views import GPU_STATES
 
+# The budget of one question, beside the time it may take: characters, terms, and nodes that are named.
 LONGEST = 500
+MOST_TERMS = 32
 
 
 class Filter(NamedTuple):
@@ -32,7 +35,7 @@ def parse(text: str, me: str | None = None, sight: Sight = FULL) -> Filter:
     """
     if len(text) > LONGEST:
         raise FilterError(f"the filter has {len(text)} characters; at most {LONGEST} are allowed")
-    terms: list[Term] = []
+    terms: dict[tuple[bool, str, bool], Term] = {}
     about_states = False
     for written in _tokens(text):
         negated = written.text.startswith("-") and written.quoted_from != 0
@@ -43,9 +46,14 @@ def parse(text: str, me: str | None = None, sight: Sight = FULL) -> Filter:
             raise FilterError('the filter has "-" with nothing behind it; put a word there: -free, -user:alice')
         about_states = about_states or _is_state(token)
         head = token.text if token.quoted_from is None else token.text[: token.quoted_from]
-        term = keyed(token.text, head, me, sight) or plain(token.text, token.quoted_from is not None, me, sight)
-        terms.append(term._replace(negated=negated))
-    return Filter(terms, about_states)
+        with_key = keyed(token.text, head, me, sight)
+        term = with_key or plain(token.text, token.quoted_from is not None, me, sight)
+        # A term that is written twice is looked for once.
+        terms[negated, token.text, with_key is not None or token.quoted_from is None] = term._replace(negated=negated)
+    if len(terms) > MOST_TERMS:
+        raise FilterError(f"the filter has {len(terms)} terms; at most {MOST_TERMS} are allowed")
+    check_size(sum(term.names for term in terms.values()), text)
+    return Filter(list(terms.values()), about_states)
 
 
 def _is_state(token: _Token) -> bool:

@@ -37,7 +37,7 @@ def _unhealthy(fleet: Fleet, node: Node) -> bool:
 
 
 def _hot(fleet: Fleet, node: Node) -> bool:
-    limit = facts(fleet, node).slowdown_celsius
+    limit = facts(node).slowdown_celsius
     if limit is None:
         return False
     temperatures = fleet.gpu_columns.hot["temperature_celsius"][node.start : node.start + node.count].tolist()
@@ -48,7 +48,7 @@ def _hot(fleet: Fleet, node: Node) -> bool:
 
 def _told(flag: str, mark: bytes) -> Callable[[Fleet, Node], bool]:
     """As in the Snapshot, unless the last update has the mark."""
-    return lambda fleet, node: flag in facts(fleet, node).flags or node.mentions(mark)
+    return lambda _, node: flag in facts(node).flags or node.mentions(mark)
 
 
 # Whether one of a node's GPUs may have the flag; no is certain.

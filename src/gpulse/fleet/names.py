@@ -7,7 +7,8 @@ from functools import lru_cache
 # Words that say nothing beside a model's name.
 _NOISE = re.compile(r"\b(NVIDIA|AMD|Intel|GeForce|Tesla|Quadro|Radeon|Corporation|Generation)\b|\(R\)|\(TM\)")
 _FORM = re.compile(r"[- ](SXM\d?|PCIE|PCIe|HBM\d\w*|NVL|OAM)\b")
-_SIZE = re.compile(r"[- ]?(\d+) ?GB\b")
+# Not from within a number: a row of digits would be read again from each of them.
+_SIZE = re.compile(r"[- ]?(?<!\d)(\d++) ?GB\b")
 # Of models there are few, and GPUs many; a node that lies may tell of many.
 _MOST_KEPT = 1000
 _DIGITS = re.compile(r"([0-9]+)")

@@ -1,44 +1,219 @@
-"""Sets of nodes as HPC people type them, gpu[01-16,20]: written out, within limits."""
+"""Sets of nodes as HPC people type them, gpu[01-16,20]: a name is compared with a set that is never written out."""
 
 import re
-
-from ClusterShell.NodeSet import (  # type: ignore[import-untyped]  # ClusterShell has no types
-    RESOLVER_NOGROUP,
-    NodeSet,
-    NodeSetException,
-)
+from collections.abc import Iterator
+from itertools import product
+from typing import NamedTuple
 
 from gpulse.errors import FilterError
 
-# ClusterShell keeps every name of a range in memory.
+# More than the largest fleet has; a set of more is a slip of the keyboard.
 MOST_NODES = 100_000
-_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?:/[0-9]{1,9})?)?", re.ASCII)
+# Patterns with brackets in one set: every name is compared with each of them.
+MOST_PATTERNS = 100
+# Brackets in one pattern; racks, chassis and slots are three.
+MOST_BRACKETS = 8
+# "," adds, "!" takes away, "&" keeps what is in both, "^" what is in one: from left to right.
+_SIGNS = ",!&^"
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})(?:/([0-9]{1,9}))?)?", re.ASCII)
 
 
-def expand(key: str, value: str) -> frozenset[str]:
-    """The names; FilterError tells what is wrong with them, `key` is what stands before them: "node:", "nodes="."""
-    term = key + value
-    size = 0
-    # Commas inside brackets list ranges, those outside list patterns.
-    for pattern in re.split(r",(?![^\[]*\])", value):
-        of_pattern = 1
-        for inside in re.findall(r"\[([^\]]*)\]", pattern):
-            of_pattern *= sum(_length(term, part) for part in inside.split(","))
-        size += of_pattern
-    if size > MOST_NODES:
-        raise FilterError(f'"{term}" names more than {MOST_NODES:,} nodes; write a smaller range')
-    try:
-        names = frozenset(str(name) for name in NodeSet(value, resolver=RESOLVER_NOGROUP))
-    except NodeSetException as error:
-        raise FilterError(f'"{term}" is not a set of nodes ({error}); write it like {key}gpu[01-16,20]') from error
-    if not names:
-        raise FilterError(f'"{term}" names no node; write it like {key}gpu[01-16,20]')
-    return names
+class _Span(NamedTuple):
+    """Numbers from first to last, filled with zeros up to a width."""
+
+    numbers: range
+    width: int
+
+    def has(self, digits: str) -> bool:
+        # Only 0 itself and what is filled up begin with a zero.
+        written = len(digits) == self.width or (len(digits) > self.width and (digits[0] != "0" or digits == "0"))
+        return written and int(digits) in self.numbers
+
+    def texts(self) -> list[str]:
+        return [str(number).zfill(self.width) for number in self.numbers]
 
 
-def _length(term: str, part: str) -> int:
+class _Numbers:
+    """The content of one bracket."""
+
+    def __init__(self, text: str):
+        singles: set[str] = set()
+        self._spans: list[_Span] = []
+        for part in text.split(","):
+            span = _span(part.strip())
+            if isinstance(span, str):
+                singles.add(span)
+            else:
+                self._spans.append(span)
+        self._singles = frozenset(singles)
+        longest = [len(str(span.numbers[-1]).zfill(span.width)) for span in self._spans]
+        shortest = [len(str(span.numbers[0]).zfill(span.width)) for span in self._spans]
+        lengths = [len(single) for single in singles]
+        self._lengths = range(min(lengths + shortest), max(lengths + longest) + 1)
+
+    def __len__(self) -> int:
+        return len(self._singles) + sum(len(span.numbers) for span in self._spans)
+
+    def ends(self, name: str, at: int) -> Iterator[int]:
+        """Where a number of this bracket that begins at `at` can end."""
+        for length in self._lengths:
+            digits = name[at : at + length]
+            if len(digits) < length or not (digits.isascii() and digits.isdigit()):
+                return
+            if digits in self._singles or any(span.has(digits) for span in self._spans):
+                yield at + length
+
+    def texts(self) -> set[str]:
+        return {*self._singles, *(text for span in self._spans for text in span.texts())}
+
+
+def _span(part: str) -> _Span | str:
     match = _RANGE.fullmatch(part)
     if match is None:
-        raise FilterError(f'"{term}": "{part}" is not a number or a range of at most nine digits, such as 01-16')
-    first, last = match[1], match[2] or match[1]
-    return max(0, int(last) - int(first)) + 1
+        raise ValueError(f'"{part}" is not a number or a range of at most nine digits, such as 01-16')
+    first, last = match[1], match[2]
+    if last is None:
+        return first
+    if last.startswith("0") and len(last) != len(first):
+        raise ValueError(f'both ends of "{part}" need the same number of digits, as in 01-16')
+    step = int(match[3] or 1)
+    if int(last) < int(first) or step < 1:
+        raise ValueError(f'"{part}" counts backwards')
+    return _Span(range(int(first), int(last) + 1, step), len(first) if first.startswith("0") else 1)
+
+
+class _Pattern:
+    """A name with brackets in it."""
+
+    def __init__(self, text: str):
+        self._head, *parts = re.split(r"\[([^\[\]]*)\]", text)
+        if len(parts) // 2 > MOST_BRACKETS:
+            raise ValueError(f"at most {MOST_BRACKETS} brackets are read in one name")
+        # Each bracket with the text behind it.
+        self._parts = [(_Numbers(inside), behind) for inside, behind in zip(parts[::2], parts[1::2], strict=True)]
+
+    def __len__(self) -> int:
+        size = 1
+        for numbers, _ in self._parts:
+            size *= len(numbers)
+        return size
+
+    def matches(self, name: str) -> bool:
+        if not name.startswith(self._head):
+            return False
+        # All the places up to which the name can have been read: brackets may stand beside digits.
+        places = {len(self._head)}
+        for numbers, behind in self._parts:
+            ends = {end for at in places for end in numbers.ends(name, at) if name.startswith(behind, end)}
+            places = {end + len(behind) for end in ends}
+        return len(name) in places
+
+    def texts(self) -> Iterator[str]:
+        for numbers in product(*(numbers.texts() for numbers, _ in self._parts)):
+            yield self._head + "".join(n + behind for n, (_, behind) in zip(numbers, self._parts, strict=True))
+
+
+class _Operand:
+    """Names and patterns with the sign before them."""
+
+    def __init__(self, sign: str):
+        self.sign = sign
+        self.names: set[str] = set()
+        self.patterns: list[_Pattern] = []
+
+    def has(self, name: str) -> bool:
+        return name in self.names or any(pattern.matches(name) for pattern in self.patterns)
+
+    def texts(self) -> set[str]:
+        return {*self.names, *(text for pattern in self.patterns for text in pattern.texts())}
+
+
+class NodeSet:
+    """`name in nodes` costs the same however many nodes the set names."""
+
+    def __init__(self, key: str, value: str):
+        """Read `value`; `key` is the text before it, "node:" or "nodes=". FilterError says what is wrong."""
+        self.text = key + value
+        try:
+            self._operands = list(_operands(value))
+        except ValueError as error:
+            raise FilterError(
+                f'"{_short(self.text)}" is not a set of nodes ({error}); write it like {key}gpu[01-16,20]'
+            ) from None
+        patterns = [pattern for operand in self._operands for pattern in operand.patterns]
+        if len(patterns) > MOST_PATTERNS:
+            raise FilterError(f'"{_short(self.text)}" has more than {MOST_PATTERNS} names with brackets; write fewer')
+        # How many names it has at most.
+        self.size = sum(len(operand.names) for operand in self._operands) + sum(len(pattern) for pattern in patterns)
+        check_size(self.size, self.text)
+
+    def __contains__(self, name: str) -> bool:
+        found = False
+        for operand in self._operands:
+            if operand.sign == ",":
+                found = found or operand.has(name)
+            elif operand.sign == "^":
+                found = found != operand.has(name)
+            else:
+                found = found and operand.has(name) == (operand.sign == "&")
+        return found
+
+    def names(self) -> frozenset[str]:
+        """Write the set out; at most `size` names."""
+        found: set[str] = set()
+        for operand in self._operands:
+            names = operand.texts()
+            if operand.sign == ",":
+                found |= names
+            elif operand.sign == "^":
+                found ^= names
+            elif operand.sign == "&":
+                found &= names
+            else:
+                found -= names
+        return frozenset(found)
+
+
+def check_size(size: int, text: str) -> None:
+    """FilterError where a question names more nodes than any fleet has."""
+    if size > MOST_NODES:
+        raise FilterError(f'"{_short(text)}" names more than {MOST_NODES:,} nodes; write a smaller range')
+
+
+def _operands(value: str) -> Iterator[_Operand]:
+    operand = _Operand(",")
+    for sign, text in _signed(value):
+        name = text.strip()
+        if not name:
+            raise ValueError(f'a name is missing beside "{sign}"')
+        if name.startswith("@"):
+            raise ValueError(f'"{name}" is a group, and groups are not known here')
+        # Names that are added one after the other are looked up at once.
+        if (sign, operand.sign) != (",", ","):
+            yield operand
+            operand = _Operand(sign)
+        if "[" in name:
+            operand.patterns.append(_Pattern(name))
+        else:
+            operand.names.add(name)
+    yield operand
+
+
+def _signed(value: str) -> Iterator[tuple[str, str]]:
+    """Each name with the sign before it; signs within brackets belong to their ranges."""
+    sign, start, inside = ",", 0, False
+    for at, letter in enumerate(value):
+        if letter in "[]":
+            if inside == (letter == "["):
+                raise ValueError(f'a "{letter}" is too many')
+            inside = not inside
+        elif letter in _SIGNS and not inside:
+            yield sign, value[start:at]
+            sign, start = letter, at + 1
+    if inside:
+        raise ValueError("a bracket is not closed")
+    yield sign, value[start:]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:199]}…"

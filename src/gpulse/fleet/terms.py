@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpulse.errors import FilterError
-from gpulse.fleet import flagged, node_sets
+from gpulse.fleet import flagged, matcher
 from gpulse.fleet.booked import Booked, spot_of
 from gpulse.fleet.figure_terms import FIGURES, at_least, compared
 from gpulse.fleet.health import FLAGS
@@ -19,8 +19,9 @@ from gpulse.fleet.jobs import job_of
 from gpulse.fleet.model import Process
 from gpulse.fleet.names import is_model
 from gpulse.fleet.node import Node
-from gpulse.fleet.node_facts import facts
-from gpulse.fleet.sight import SOMEBODY, Sight
+from gpulse.fleet.node_facts import facts, visible_text
+from gpulse.fleet.node_sets import NodeSet
+from gpulse.fleet.sight import Sight
 from gpulse.fleet.state import NODE_STATES
 from gpulse.fleet.views import GPU_STATES
 from gpulse.fleet.word import Word
@@ -48,6 +49,8 @@ class Term(NamedTuple):
     by_columns: Callable[[Fleet, Roster], Mask] | None = None
     of_node: OfNode | None = None
     negated: bool = False
+    # How many nodes it names.
+    names: int = 0
 
 
 def keyed(term: str, head: str, me: str | None, sight: Sight) -> Term | None:
@@ -113,8 +116,8 @@ def _flag(term: str, value: str) -> Term:
 def _nodes(_term: str, value: str) -> Term:
     if "*" in value or "?" in value:
         return Term(of_node=lambda _, node: any(fnmatchcase(name, value) for name in _names(node)))
-    named = node_sets.expand("node:", value)
-    return Term(of_node=lambda _, node: any(name in named for name in _names(node)))
+    named = NodeSet("node:", value)
+    return Term(of_node=lambda _, node: any(name in named for name in _names(node)), names=named.size)
 
 
 def _names(node: Node) -> tuple[str, str]:
@@ -131,7 +134,7 @@ def _rack(_term: str, value: str) -> Term:
 
 
 def _same(told: str | None, wanted: str) -> bool:
-    return told is not None and told.casefold() == wanted
+    return told is not None and matcher.equals(told.casefold(), wanted)
 
 
 def fits_wish(model: str | None, memory_bytes: int | None) -> list[Term]:
@@ -144,7 +147,7 @@ def fits_wish(model: str | None, memory_bytes: int | None) -> list[Term]:
 
 def _model(_term: str, value: str) -> Term:
     def of_node(fleet: Fleet, node: Node) -> bool | list[bool]:
-        kinds = facts(fleet, node).kinds
+        kinds = facts(node).kinds
         fitting = {kind for kind in kinds if is_model(value, *kind, fleet.model(kind[0]))}
         if len(kinds) == 1:
             return bool(fitting)
@@ -155,7 +158,7 @@ def _model(_term: str, value: str) -> Term:
 
 def _user(name: str, sight: Sight) -> Term:
     def of_node(fleet: Fleet, node: Node) -> bool | list[bool]:
-        if name not in facts(fleet, node).text and name != SOMEBODY:
+        if not matcher.contains(visible_text(fleet, node, sight), name):
             return False
         called, login = fleet.people_names.called, sight.login
         # A person may go by an alias; the login counts as well.
@@ -171,10 +174,10 @@ def _user(name: str, sight: Sight) -> Term:
 
 def _job(value: str, sight: Sight) -> Term:
     def of_node(fleet: Fleet, node: Node) -> bool | list[bool]:
-        if value not in facts(fleet, node).text:
+        if not matcher.contains(visible_text(fleet, node, sight), value):
             return False
         named = (process for process in node.processes if sight.names(process.user))
-        return _on_gpus(node, [process for process in named if job_of(process.cgroup) == value])
+        return _on_gpus(node, [process for process in named if matcher.equals(job_of(process.cgroup), value)])
 
     return Term(of_node=of_node)
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from gpulse.fleet.jobs import job_of
+from gpulse.fleet import matcher
 from gpulse.fleet.model import Process
 from gpulse.fleet.node import Node
-from gpulse.fleet.node_facts import facts
-from gpulse.fleet.seeing import seen_one
-from gpulse.fleet.sight import SOMEBODY, Sight
+from gpulse.fleet.node_facts import facts, visible_text
+from gpulse.fleet.seeing import seen_texts
+from gpulse.fleet.sight import Sight
 
 if TYPE_CHECKING:
     from gpulse.fleet.fleet import Fleet
@@ -23,18 +21,15 @@ class Word:
     def __init__(self, word: str, sight: Sight):
         self._word = word
         self._sight = sight
-        # Not of what nodes tell, but of what is told instead.
-        self._of_somebody = sight.level == "anonymous" and word in SOMEBODY
 
     def __call__(self, fleet: Fleet, node: Node, /) -> bool | list[bool]:
-        known = facts(fleet, node)
         # Of all texts only the name of a process may come with an update.
-        if self._word not in known.text and not self._of_somebody and not node.mentions(b'"name"'):
+        if not node.mentions(b'"name"') and not matcher.contains(visible_text(fleet, node, self._sight), self._word):
             return False
         place = node.place
         if self._among(place.name, place.display_name, place.group, place.rack):
             return True
-        kinds = {kind for kind in known.kinds if self._among(*kind, fleet.model(kind[0]))}
+        kinds = {kind for kind in facts(node).kinds if self._among(*kind, fleet.model(kind[0]))}
         held = self._held(fleet, node)
         return [
             (gpu.name, gpu.mig_profile) in kinds or gpu.uuid in held or self._among(identity)
@@ -51,12 +46,8 @@ class Word:
         }
 
     def _is_in(self, fleet: Fleet, process: Process, name: str | None) -> bool:
-        if self._sight.level != "full":
-            process = seen_one(msgspec.structs.replace(process, name=name), self._sight)
-            name = process.name
-        if self._among(process.command, name, process.user):
-            return True
-        return self._among(fleet.people_names.person(process) or "?", job_of(process.cgroup))
+        shown = seen_texts(process, name, self._sight)
+        return self._among(*shown, fleet.people_names.called(shown.user) or "?")
 
     def _among(self, *texts: str | None) -> bool:
-        return any(text is not None and self._word in text.casefold() for text in texts)
+        return any(text is not None and matcher.contains(text.casefold(), self._word) for text in texts)

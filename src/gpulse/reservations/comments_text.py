@@ -2,14 +2,15 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from gpulse.errors import RequestError
 
-# What stands in quotes comes first: the // of an address in there is no comment.
-_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_NOT_NEWLINE = re.compile(r"[^\n]")
+# A quoted text, up to the end of the file where it is not closed; or the beginning of a comment. Neither is read again
+# once it was read: the time grows with the file, whatever is in it.
+_QUOTED_OR_COMMENT = re.compile(r'"(?:[^"\\]++|\\.)*+|//|/\*', re.DOTALL)
 _BLANK = re.compile(r"[\s,]*")
 _SPACE = re.compile(r"\s*")
 
@@ -45,8 +46,33 @@ def _decoded(line: bytes) -> str:
 
 
 def without_comments(text: str) -> str:
-    """Blanks in their place, so that everything else stays where it is."""
-    return _COMMENT.sub(lambda match: match[1] or _NOT_NEWLINE.sub(" ", match[0]), text)
+    """Put blanks in their place, so everything else stays where it is. A comment without an end is a mistake."""
+    pieces: list[str] = []
+    at = 0
+    while found := _QUOTED_OR_COMMENT.search(text, at):
+        if found[0].startswith('"'):
+            # With its closing quote, or the rest of the file.
+            end = found.end() + 1
+            pieces.append(text[at:end])
+        else:
+            end = _end_of_comment(text, found)
+            pieces += [text[at : found.start()], _blank(text[found.start() : end])]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def _end_of_comment(text: str, opening: re.Match[str]) -> int:
+    if opening[0] == "//":
+        end = text.find("\n", opening.end())
+        return len(text) if end < 0 else end
+    end = text.find("*/", opening.end())
+    if end < 0:
+        raise _bad(text.count("\n", 0, opening.start()) + 1, "a comment begins here, /*, and */ is missing")
+    return end + 2
+
+
+def _blank(comment: str) -> str:
+    return "\n".join([" " * len(line) for line in comment.split("\n")])
 
 
 def slots(text: str) -> list[Slot]:
@@ -134,17 +160,18 @@ class _Walk:
         return self._counted[1]
 
     def _wrong(self, what: str) -> RequestError:
-        return RequestError(
-            422,
-            "bad_comments",
-            f"line {self._line()} of the file: {what}",
-            "nothing was changed; mend it and try again",
-        )
+        return _bad(self._line(), what)
+
+
+def _bad(line: int, what: str) -> RequestError:
+    return RequestError(
+        422, "bad_comments", f"line {line} of the file: {what}", "nothing was changed; mend it and try again"
+    )
 
 
 def _once(pairs: list[tuple[str, Any]]) -> Any:
     told = dict(pairs)
     if len(told) == len(pairs):
         return told
-    keys = [key for key, _ in pairs]
-    return Twice(next(key for key in keys if keys.count(key) > 1))
+    counts = Counter(key for key, _ in pairs)
+    return Twice(next(key for key, count in counts.items() if count > 1))

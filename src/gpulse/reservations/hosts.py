@@ -1,6 +1,7 @@
 """Which node a host of a comments.json is: domains may be left out on either side, and nothing else."""
 
 from collections.abc import Collection, Iterable
+from itertools import islice
 
 _LONGEST_TOLD = 100
 _MOST_TOLD = 3
@@ -35,7 +36,9 @@ class Hosts:
             elsewhere = self._by_short.get(_short(host_key(host)) or "", [])
             return None, f"{none}; in another domain there is {_listed(elsewhere)}" if elsewhere else none
         (node,) = meant
-        others = [other for name, other in self._called.get(node, {}).items() if name != host_key(host)]
+        # A file may have many hosts that are one node here; some of them are enough to say so.
+        called = (other for name, other in self._called.get(node, {}).items() if name != host_key(host))
+        others = list(islice(called, _MOST_TOLD))
         if others and host_key(host) != host_key(node):
             return None, f"{none}; {node} may be meant, which {_told(others)} of the file may be, too"
         return node, ""

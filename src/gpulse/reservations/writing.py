@@ -65,18 +65,41 @@ def make_many(
 ) -> list[Reservation | ReservationError]:
     """Each by itself, in this order: what became of it."""
     outcomes: list[Reservation | ReservationError] = []
+    # In a dry run those before it are not in the database.
+    before = _Unwritten()
     for one in wanted:
         settled = _settled(one, now)
         made = _new(settled, by, now)
-        # In a dry run those before it are not in the database.
-        before = [outcome for outcome in outcomes if isinstance(outcome, Reservation)] if dry_run else []
+        limited = by.limits_for(made.person) != rules.NO_LIMITS
         try:
-            rules.check_new(settled, _others(connection, made, by, now) + before, by, now)
+            rules.check_new(settled, _others(connection, made, by, now) + before.near(made, limited), by, now)
         except ReservationError as error:
             outcomes.append(error)
             continue
         outcomes.append(made if dry_run else _added(connection, made, by, now, settled.origins))
+        if dry_run:
+            before.add(made)
     return outcomes
+
+
+class _Unwritten:
+    """Reservations of a dry run, by what the rules ask for."""
+
+    def __init__(self) -> None:
+        self._by_node: dict[str, list[Reservation]] = {}
+        self._by_person: dict[str, list[Reservation]] = {}
+
+    def add(self, made: Reservation) -> None:
+        for node in {place.node for place in made.places}:
+            self._by_node.setdefault(node, []).append(made)
+        self._by_person.setdefault(made.person, []).append(made)
+
+    def near(self, made: Reservation, limited: bool) -> list[Reservation]:
+        """Return those on its nodes and, where limits count, its person's; each once."""
+        found = [one for node in {place.node for place in made.places} for one in self._by_node.get(node, ())]
+        own = self._by_person.get(made.person, ()) if limited else ()
+        # None of them has an id yet.
+        return list({id(one): one for one in (*found, *own)}.values())
 
 
 def change(

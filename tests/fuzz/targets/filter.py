@@ -1,14 +1,12 @@
 """The filter language."""
 
 from gpulse.errors import FilterError
-from gpulse.fleet import node_sets
 from gpulse.fleet.filter import parse
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.places import Place
 from gpulse.fleet.search import Search
 from tests.fleet.lines import gpu, process, snapshot
 
-node_sets.MOST_NODES = 500
 SEEDS = [
     b'free model:H100 mem>40G -user:alice "two words"',
     b"node:gpu[01-16,20]b[1-3] util>=10% temp<80c power=5w free_mem<=1.5GiB",

@@ -44,6 +44,20 @@ test("a filter that is too long says so", () => {
   expect(() => parse("x".repeat(501))).toThrow(/501.*500/);
 });
 
+test("a term that is written twice is looked for once", () => {
+  expect(parse(Array(31).fill("node:a[1-99999]").join(" ")).terms).toHaveLength(1);
+  expect(() => parse(Array.from({ length: 33 }, (_, n) => `w${n}`).join(" "))).toThrow(/33 terms; at most 32/);
+});
+
+test("patterns are read in linear time", () => {
+  const long: FilterNode = { ...node, name: "a".repeat(250) };
+  const began = performance.now();
+  expect(matches(parse(`node:${"*a".repeat(40)}*b`), null, long)).toBe(false);
+  expect(matches(parse(`node:${"*a".repeat(40)}*`), null, long)).toBe(true);
+  // With backtracking it would take longer than anybody waits.
+  expect(performance.now() - began).toBeLessThan(5000);
+});
+
 test("mine is who looks at the page", () => {
   expect(matches(parse("mine", "alice l."), gpu, node)).toBe(true);
   expect(matches(parse("mine", "bob"), gpu, node)).toBe(false);

@@ -7,12 +7,15 @@
 import {
   FilterError, type FilterGpu, type FilterNode, type Plane, type Term, type Token, folded, parseTerm,
 } from "./filter_terms";
+import { MOST_NODES } from "./nodeset";
 import { GPU_STATES } from "./state";
 
 export { FilterError };
 export type { FilterGpu, FilterNode, Plane };
 
+/** The budget of one question, as the hub has it: characters, terms, and nodes that are named. */
 export const LONGEST = 500;
+export const MOST_TERMS = 32;
 
 export interface Filter {
   /** As it was written. */
@@ -25,7 +28,16 @@ export function parse(text: string, me = ""): Filter {
   if (text.length > LONGEST) {
     throw new FilterError(`the filter has ${text.length} characters; at most ${LONGEST} are allowed`);
   }
-  return { text, terms: tokens(text).map((token) => readTerm(token, me)) };
+  // A term that is written twice is looked for once.
+  const terms = [...new Map(tokens(text).map((token) => [`${token.text}\n${token.quotedFrom ?? ""}`, token])).values()];
+  if (terms.length > MOST_TERMS) {
+    throw new FilterError(`the filter has ${terms.length} terms; at most ${MOST_TERMS} are allowed`);
+  }
+  const read = terms.map((token) => readTerm(token, me));
+  if (read.reduce((sum, term) => sum + term.names, 0) > MOST_NODES) {
+    throw new FilterError(`the filter names more than ${MOST_NODES.toLocaleString("en")} nodes; write smaller ranges`);
+  }
+  return { text, terms: read };
 }
 
 /** What the answer for a GPU rests on, beside what never changes. */

@@ -1,5 +1,5 @@
 /** The terms of a filter: a key with a value, a comparison, a state or a plain word. */
-import { NodeSetError, expand } from "./nodeset";
+import { NodeSet, NodeSetError } from "./nodeset";
 import { FLAG_LABELS, GPU_STATES, type GpuState, type NodeState } from "./state";
 
 export interface FilterNode {
@@ -39,6 +39,8 @@ export interface Term {
   asksHub: (models: readonly string[]) => boolean;
   /** What its answer for a GPU rests on, beside what never changes: while these are the same, so is the answer. */
   reads: readonly Plane[];
+  /** How many nodes it names. */
+  names: number;
 }
 
 export interface Token {
@@ -62,9 +64,9 @@ const SIZES: Record<string, number> = {
 };
 const TERM = /^([a-z_]+)(:|>=|<=|>|<|=)/;
 
-type Parsed = Pick<Term, "test" | "asksHub" | "reads">;
-const here = (test: Test, ...reads: Plane[]): Parsed => ({ test, asksHub: () => false, reads });
-const asked = (test: Test, ...reads: Plane[]): Parsed => ({ test, asksHub: () => true, reads });
+export type Parsed = Pick<Term, "test" | "asksHub" | "reads" | "names">;
+const here = (test: Test, ...reads: Plane[]): Parsed => ({ test, asksHub: () => false, reads, names: 0 });
+const asked = (test: Test, ...reads: Plane[]): Parsed => ({ test, asksHub: () => true, reads, names: 0 });
 const PLANES: Record<string, Plane[]> = {
   mem: [], free_mem: ["memory"], util: ["utilization"], temp: ["temperature"], power: ["power"],
 };
@@ -114,7 +116,7 @@ function keyed(term: string, key: string, sign: string, value: string, me: strin
       // Frames have no flags.
       return asked((gpu) => (gpu === null ? false : null));
     case "node":
-      return here(onNodes(term, value));
+      return onNodes(term, value);
     case "user":
       return asked(ofUser(value), "person");
     case "reserved":
@@ -173,6 +175,7 @@ function ofModel(wanted: string): Parsed {
   const is = onceAText((model) => isModel(model, wanted));
   return {
     reads: [],
+    names: 0,
     // A frame has short names: the hub also knows the words that are left out of them.
     test: (gpu) => (gpu === null ? false : is(gpu.model) ? true : null),
     asksHub: (models) => !models.some(is),
@@ -187,20 +190,27 @@ export function isModel(model: string, wanted: string): boolean {
 
 const listed = (text: string): string[] => folded(text).match(/[\p{L}\p{N}_]+/gu) ?? [];
 
-function onNodes(term: string, value: string): Test {
+function onNodes(term: string, value: string): Parsed {
   const names = (node: FilterNode) => [folded(node.name), folded(node.displayName)];
   if (/[*?]/.test(value)) {
-    const pattern = new RegExp(`^${value.replace(/[.+^${}()|[\]\\]/g, "\\$&").replace(/\*/g, ".*").replace(/\?/g, ".")}$`, "su");
-    return onceANode((node) => names(node).some((name) => pattern.test(name)));
+    const pattern = glob(value);
+    return here(onceANode((node) => names(node).some((name) => pattern.test(name))));
   }
-  let named: Set<string>;
   try {
-    named = expand(value);
+    const named = new NodeSet(value);
+    return { ...here(onceANode((node) => names(node).some((name) => named.has(name)))), names: named.size };
   } catch (error) {
     if (!(error instanceof NodeSetError)) throw error;
     throw new FilterError(`"${term}" is not a set of nodes (${error.message}); write it like node:gpu[01-16,20]`, { cause: error });
   }
-  return onceANode((node) => names(node).some((name) => named.has(name)));
+}
+
+/** A pattern with * and ?, read in linear time: what stands behind a * is taken where it comes first, and not tried again. */
+function glob(value: string): RegExp {
+  const parts = value.split(/\*+/).map((part) => part.replace(/[.+^${}()|[\]\\]/g, "\\$&").replaceAll("?", "."));
+  if (parts.length === 1) return new RegExp(`^${parts[0]}$`, "su");
+  const between = parts.slice(1, -1).map((part, at) => `(?=(.*?${part}))\\${at + 1}`);
+  return new RegExp(`^${parts[0]}${between.join("")}.*${parts.at(-1)}$`, "su");
 }
 
 function figure(term: string, key: string, sign: string, value: string): Test {
