@@ -1,6 +1,7 @@
 """Asks a running hub by its API."""
 
 import gzip
+import shlex
 import socket
 import ssl
 import urllib.error
@@ -252,7 +253,7 @@ class Hub:
             )
         if status == 401 and problem.code in _SIGN_IN:
             here = ", or name the data folder of your hub with --data DIR" if is_loopback(self.url) else ""
-            wanted = f"sign in with: gpulse login --hub {self.url}{here}"
+            wanted = f"sign in with: gpulse login --hub {shlex.quote(self.url)}{here}"
             return HubRefused(problem.code, problem.message, wanted, status)
         refusal = HubRefused(problem.code, problem.message, problem.detail, status)
         refusal.conflicts, refusal.alternatives = problem.conflicts, problem.alternatives

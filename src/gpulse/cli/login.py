@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from gpulse.cli import figures, options, own_keys
+from gpulse.cli import figures, options, own_keys, terminal
 from gpulse.cli.client import Hub
 from gpulse.errors import GpulseError, HubError, HubRefused
 
@@ -41,7 +41,7 @@ def login(
     """Sign in to a hub: by name and password, or by a key on standard input."""
     asked = Hub(hub, fingerprint, data)
     if asked.in_the_clear:
-        typer.echo(IN_THE_CLEAR.format(asked.url), err=True)
+        terminal.tell(IN_THE_CLEAR.format(asked.url), err=True)
     if sys.stdin.isatty():
         made = _made(asked, name or _asked_name(), getpass.getpass("Password (or a key): "))
     else:
@@ -52,7 +52,7 @@ def login(
     me = asked.decode(asked.with_key(made.key).get("/me"), _Me)
     own_keys.keep(asked.url, made.key)
     until = "" if made.expires_at is None else f", until {figures.clock(made.expires_at)}"
-    typer.echo(f"{asked.url}: signed in as {me.name}, {me.role}{until}")
+    terminal.tell(f"{asked.url}: signed in as {me.name}, {me.role}{until}")
 
 
 def logout(
