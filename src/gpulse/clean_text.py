@@ -7,7 +7,7 @@ import sys
 from gpulse_probe.printable import clean as _clean
 
 # In JSON only strings hold characters beyond ASCII, so each of these may be written as an escape there.
-_UNSAFE_IN_JSON = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\xa0]|[^\x00-\xff]")
+_UNSAFE_IN_JSON = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\xa0\xad]|[^\x00-\xff]")
 
 
 def clean(text: str) -> str:
