@@ -13,7 +13,7 @@ SCRIPT = "</script><script>window.hacked=1</script>"
 FORGED = "gpulse: all is well"
 # By kind; `{mark}` is a file that a shell makes if it obeys.
 ATTACKS = {
-    "shell": "x;touch {mark};`touch {mark}`$(touch {mark})|touch {mark} &'touch {mark}'\"touch {mark}\"",
+    "shell": "x;touch {mark};`touch {mark}`$(touch {mark})&'\"|",
     "html": f"x{IMAGE}{SCRIPT}\"'&",
     "ansi": "x\x1b]0;owned\x07\x1b[2J\x1b[31m\x08\x7f\x00",
     "c1": "x\x9b2J\x9d0;owned\x9c\x85",

@@ -43,6 +43,11 @@ def mark(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("shell") / "mark"
 
 
+@pytest.fixture(autouse=True)
+def _no_mark(mark: Path) -> None:
+    mark.unlink(missing_ok=True)
+
+
 @pytest.fixture(scope="module")
 def fleet(mark: Path) -> Fleet:
     """A node for each attack that is in use, and one that is free; one more is down, in such words."""
