@@ -7,6 +7,8 @@ profile, the id of an NVLink domain or of a boot. Vendors write GPU-5a…, MIG-G
 
 import re
 from collections.abc import Callable
+from operator import attrgetter
+from typing import cast
 
 from gpulse.clean_text import clean
 from gpulse.fleet.model import Gpu, Snapshot
@@ -14,8 +16,10 @@ from gpulse.fleet.model import Gpu, Snapshot
 LONGEST_IDENTITY = 256
 # A dash in front would make it an option of the program it is given to.
 _IDENTITY = re.compile(r"[A-Za-z0-9][\w.:/+-]*", re.ASCII)
+_IDENTITIES = re.compile(rf"(?:[A-Za-z0-9][\w.:/+-]{{0,{LONGEST_IDENTITY - 1}}}\n)*", re.ASCII)
 _MOST_REPORTED = 8
 _FIELDS = ("pci_bus_id", "serial", "mig_profile", "fabric_cluster_uuid")
+_all_fields = attrgetter("uuid", "parent_uuid", *_FIELDS)
 
 
 def is_identity(text: str) -> bool:
@@ -33,6 +37,8 @@ def check_identities(node: str, snapshot: Snapshot) -> list[str]:
 
     A GPU that loses its UUID goes by its place, node/index, and so do the processes on it and its MIG instances.
     """
+    if _all_good(snapshot):
+        return []
     refused: list[str] = []
     if snapshot.boot_id is not None and not is_identity(snapshot.boot_id):
         refused.append(_refusal("boot_id", snapshot.boot_id))
@@ -61,6 +67,18 @@ def check_identities(node: str, snapshot: Snapshot) -> list[str]:
     if len(refused) > _MOST_REPORTED:
         refused[_MOST_REPORTED:] = [f"{len(refused) - _MOST_REPORTED} more identities are left out"]
     return refused
+
+
+def _all_good(snapshot: Snapshot) -> bool:
+    """Whether all identities are some. Those of most snapshots are, and one look at all of them costs least."""
+    texts = {use.uuid for process in snapshot.processes or () for use in process.gpus or ()}
+    texts.add(snapshot.boot_id)
+    for gpu in snapshot.gpus or ():
+        texts.update(_all_fields(gpu))
+    texts.discard(None)
+    lines = "\n".join([*cast(set[str], texts), ""])
+    # A line break of somebody else's would make one text look like two.
+    return _IDENTITIES.fullmatch(lines) is not None and lines.count("\n") == len(texts)
 
 
 def _check_parents(node: str, snapshot: Snapshot, places: dict[str, str], refused: list[str]) -> None:

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { readFileSync, readdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { command, cudaDevices, deviceNames, pasteable, quote } from "./shell";
 
@@ -31,4 +32,15 @@ test("what is pasted runs nothing and moves nothing", () => {
   expect(pasteable("ls\nrm -rf /\r\n\u001b[201~\u009b2J\u0085\u2028x")).toBe("ls rm -rf / [201~ 2J x");
   expect(pasteable("\u202eevil\u2066\u200b\ufeff")).toBe("evil");
   expect(pasteable("python 'Zoë 日本語' 🚀")).toBe("python 'Zoë 日本語' 🚀");
+});
+
+test("there is one way to the clipboard, and commands in markup are put together here", () => {
+  const sources = readdirSync("src", { recursive: true, encoding: "utf8" }).filter((path) => /\.(ts|svelte)$/.test(path) && !path.endsWith(".test.ts"));
+  expect(sources.length).toBeGreaterThan(100);
+  for (const path of sources) {
+    const text = readFileSync(`src/${path}`, "utf8");
+    if (!path.endsWith("copy.ts")) expect(text, path).not.toMatch(/navigator\.clipboard|execCommand/);
+    // text="ssh {name}" would be pasted without quotes.
+    expect(text, path).not.toMatch(/<Copy(Button|Word)\b[^>]*\btext="[^"]*\{/);
+  }
 });
