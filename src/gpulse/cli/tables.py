@@ -54,7 +54,8 @@ def draw(table: Table, width: int | None, colour: bool, height: int | None = Non
     """The lines of a table. Without a width nothing is cut; with a height the rows in the middle give way."""
     if not table.rows:
         return [clean(line) for line in ([table.empty, *table.sums] if table.empty else table.sums)]
-    columns, rows, more = list(table.columns), [[_spans(cell) for cell in row] for row in table.rows], 0
+    columns = [column._replace(title=clean(column.title)) for column in table.columns]
+    rows, more = [[_spans(cell) for cell in row] for row in table.rows], 0
     below = ["", *map(clean, table.sums)] if table.sums else []
     if height is not None and len(rows) + 1 + len(below) > height:
         kept = max(1, height - 2 - len(below))
