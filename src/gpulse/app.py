@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import shlex
 import signal
 import socket
 import time
@@ -160,7 +161,8 @@ class Hub:
             account = await directory.accounts.operator(self._operator.name, by=by)
             if not account.live:
                 self._say(
-                    f"the account {account.name} is disabled; gpulse user enable {account.name} lets you in again"
+                    f"the account {account.name} is disabled;"
+                    f" gpulse user enable {shlex.quote(account.name)} lets you in again"
                 )
             else:
                 url = url_of(listener, self.config.web.base_path, secure=self._tls is not None)

@@ -1,5 +1,6 @@
 """Which nodes the fleet has and the one way each is read: lists, tokens and folders, put together."""
 
+import shlex
 import socket
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -91,7 +92,7 @@ class Membership:
             if ended:
                 some = sorted(ended, key=natural)[:MOST_NAMES_TOLD]
                 more = f" and {len(ended) - len(some):,} more" if len(ended) > len(some) else ""
-                again = "gpulse token create" + (f" {some[0]}" if len(ended) == 1 else "")
+                again = "gpulse token create" + (f" {shlex.quote(some[0])}" if len(ended) == 1 else "")
                 self._say(f"the token of {', '.join(some)}{more} {how}: without one a node cannot push; {again}")
 
     def claim(self, folder: Path, name: str) -> bool:
@@ -177,7 +178,8 @@ class Membership:
         if how := self._read_by_hub(name):
             return OTHER_WAY, f"{name} {how} now"
         if name in self._expired:
-            return REVOKED, f"the token of {name} came to its end; make another with: gpulse token create {name}"
+            again = f"gpulse token create {shlex.quote(name)}"
+            return REVOKED, f"the token of {name} came to its end; make another with: {again}"
         return REVOKED, f"the token of {name} was revoked"
 
     def _place(self, target: Target) -> Place:

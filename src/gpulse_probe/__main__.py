@@ -1,15 +1,15 @@
 """The probe's command line: one Snapshot, or one a tick, as JSON or as a table."""
 
-import os
 import signal
 import sys
 
 from gpulse_probe import __version__, descriptors, options
 from gpulse_probe.outlets import stream
+from gpulse_probe.printable import complain
 from gpulse_probe.sampler import Sampler
 from gpulse_probe.system import System
 
-INPUT, OUTPUT, ERRORS = range(3)
+INPUT, OUTPUT = 0, 1
 # What runs for long as a service; not in the bundle that is booted over SSH.
 AGENT_WORDS = ("push", "serve", "drop")
 
@@ -41,7 +41,7 @@ def main(arguments=None, program="gpulse-probe", greeting=""):
     except (KeyboardInterrupt, stream.ReaderGone):
         return 0
     except stream.OutputFailed as failure:
-        os.write(ERRORS, ("%s: cannot write: %s\n" % (program, failure)).encode("utf-8", "backslashreplace"))
+        complain("%s: cannot write: %s" % (program, failure))
         return 1
     return 0
 

@@ -8,6 +8,7 @@ from gpulse_probe import __version__
 from gpulse_probe.child import reap
 from gpulse_probe.ending import ending
 from gpulse_probe.options import UsageError, seconds
+from gpulse_probe.printable import complain
 from gpulse_probe.sampler import Sampler
 from gpulse_probe.system import System
 
@@ -157,9 +158,7 @@ def main(arguments, program, greeting=""):
             return 0
         return _run(chosen)
     except UsageError as error:
-        # Not by sys.stderr, which is None where it was closed.
-        told = "%s: %s; see %s --help\n" % (program_word, error, program_word)
-        os.write(2, told.encode("utf-8", "backslashreplace"))
+        complain("%s: %s; see %s --help" % (program_word, error, program_word))
         return 2
 
 

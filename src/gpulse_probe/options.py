@@ -1,7 +1,8 @@
 """The probe's options, read by hand: argparse would cost every node half a megabyte."""
 
-import os
 import sys
+
+from gpulse_probe.printable import complain
 
 SHORTEST_SECONDS = 0.05
 LONGEST_SECONDS = 86400.0
@@ -84,6 +85,5 @@ def read(arguments, program):
     try:
         return Options(arguments)
     except UsageError as error:
-        # Not by sys.stderr, which is None where it was closed.
-        os.write(2, ("%s: %s; see %s --help\n" % (program, error, program)).encode("utf-8", "backslashreplace"))
+        complain("%s: %s; see %s --help" % (program, error, program))
         sys.exit(2)

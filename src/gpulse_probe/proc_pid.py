@@ -4,6 +4,7 @@ import re
 from collections import namedtuple
 
 from gpulse_probe.masking import MASK, mask
+from gpulse_probe.printable import printable
 
 Stat = namedtuple("Stat", "name state parent group session cpu_ticks nice start_ticks resident_pages")
 
@@ -129,22 +130,3 @@ def quote(text):
             return '"' + text + '"'
         return "'" + text.replace("'", "'\"'\"'") + "'"
     return "$'" + "".join(_ESCAPES.get(character) or printable(character) for character in text) + "'"
-
-
-def printable(text):
-    """The text with control characters and stray bytes written out: \\n, \\x1b, \\xff, \\u202e."""
-    if text.isprintable():
-        return text
-    return "".join(character if character.isprintable() else _escape(character) for character in text)
-
-
-def _escape(character):
-    code = ord(character)
-    if 0xDC80 <= code <= 0xDCFF:
-        # A byte that is no UTF-8, as "surrogateescape" keeps it.
-        code -= 0xDC00
-    elif character in _ESCAPES:
-        return _ESCAPES[character]
-    if code < 0x100:
-        return "\\x%02x" % code
-    return "\\u%04x" % code if code < 0x10000 else "\\U%08x" % code

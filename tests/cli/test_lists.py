@@ -167,7 +167,7 @@ def test_width_cuts(cluster):
 
 def test_a_node_cannot_command_the_terminal(hub):
     hub.answers["/nodes"] = listing(node("gpu1", "down", reason="\x1b]0;owned\x07\nx"))
-    assert "�]0;owned� x" in gpulse("nodes", hub=hub.url).stdout
+    assert r"\x1b]0;owned\x07 x" in gpulse("nodes", hub=hub.url).stdout
 
 
 def test_an_old_encoding_does_not_stop_it(cluster):

@@ -20,7 +20,7 @@ ENTRIES = [
 def test_the_log_of_a_node(hub):
     hub.answers["/nodes/gpu01/log"] = listing(*ENTRIES[::-1])
     done = gpulse("logs", "gpu01", hub=hub.url, TZ="UTC")
-    assert done.stdout.splitlines() == ["2023-11-14 22:13:20  connecting to gpu01:22", "2023-11-14 22:13:21  up�"]
+    assert done.stdout.splitlines() == ["2023-11-14 22:13:20  connecting to gpu01:22", "2023-11-14 22:13:21  up\\x07"]
     assert json.loads(gpulse("logs", "gpu01", "--json", hub=hub.url).stdout) == listing(*ENTRIES[::-1])
 
 
@@ -39,7 +39,7 @@ def test_follow_goes_on_with_what_comes(hub):
     ) as process:
         assert process.stdout.readline().endswith("connecting to gpu01:22\n")
         hub.answers["/nodes/a%2Fb/log"] = listing(*ENTRIES[::-1])
-        assert process.stdout.readline().endswith("up�\n")
+        assert process.stdout.readline().endswith("up\\x07\n")
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 130
 

@@ -33,7 +33,7 @@ def test_reserve(hub: Running):
     assert lines[2].startswith("from  ")
     assert lines[3].startswith("until ")
     assert lines[3].endswith(("CET (2 d)", "CEST (2 d)"))
-    assert lines[4:] == ["for   member", "“thesis �[31m”"]
+    assert lines[4:] == ["for   member", r"“thesis \x1b[31m”"]
     assert hub.reserved() == [("member", "gpu1:1 gpu1:2", False)]
 
 

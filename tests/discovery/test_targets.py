@@ -107,3 +107,18 @@ def test_any_text_gives_unique_names(text):
         return
     assert targets
     assert len({target.name for target in targets}) == len(targets)
+
+
+@pytest.mark.parametrize(
+    "name", ["a;id", "$(id)", "-oProxyCommand=id", "a b", "../a", "a\nb", "a\x1b[2J", "\u202ea", "a/b", ""]
+)
+def test_a_name_outside_the_alphabet_is_left_out_and_the_rest_stays(name):
+    problems: list[str] = []
+    listed = [
+        Target("x", name or "", called=name or None),
+        Target("gpu1", "gpu1"),
+        Target("fe80::1%eth0", "fe80::1%eth0"),
+    ]
+    assert [target.name for target in unique(listed, problems.append)] == ["gpu1", "fe80::1%eth0"]
+    assert len(problems) == 1
+    assert "is left out" in problems[0]

@@ -1,12 +1,14 @@
 """What nodes send is text, whatever it looks like."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests import hostile_text
 from tests.api.fleets import card, process, snapshot
 from tests.system.agents import Site
 from tests.web.browsing import visit
@@ -117,4 +119,72 @@ def test_in_the_address(browser: Browser, site: Site, address: str):
     with visit(browser, site.url) as seen:
         page = seen.go(address)
         expect(page.locator("main")).not_to_be_empty()
+        harmless(page)
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A node for each attack, with the attack in every text that a snapshot has; the last has free GPUs."""
+    folder: Path = tmp_path_factory.mktemp("attacked")
+    (folder / "gpulse.toml").write_text('[privacy]\nothers = "full"\n')
+    with Site(folder) as found:
+        names = [f"used-{kind}" for kind in hostile_text.ATTACKS]
+        tokens = found.tokens(",".join([*names, "free-shell"]))
+        for name, attack in zip(names, hostile_text.ATTACKS.values(), strict=True):
+            answer = found.post(tokens[name], hostile_text.snapshot(name, attack))
+            assert answer.status_code == 200, answer.text
+        attack = hostile_text.ATTACKS["shell"] + hostile_text.ATTACKS["newline"]
+        assert (
+            found.post(tokens["free-shell"], hostile_text.snapshot("free-shell", attack, free=True)).status_code == 200
+        )
+        found.until_up("free-shell")
+        yield found
+
+
+def test_every_text_of_a_snapshot_is_text_on_every_page(browser: Browser, attacked: Site):
+    with visit(browser, attacked.url) as seen:
+        for view in ("cards", "table", "map"):
+            page = seen.go(f"#/?view={view}")
+            expect(page.locator("main")).to_contain_text("used-html")
+            harmless(page)
+        for kind in hostile_text.ATTACKS:
+            page = seen.go(f"#/nodes/used-{kind}")
+            expect(page.get_by_role("heading", level=1)).to_contain_text(f"used-{kind}")
+            # What could not be an identity is reported there.
+            expect(page.locator("main")).to_contain_text(
+                "is left out: it is too long, or has characters no identity has"
+            )
+            harmless(page)
+            for gpu in ("0", "0.1"):
+                page = seen.go(f"#/gpus/used-{kind}%2F{gpu}")
+                expect(page.get_by_role("heading", level=1)).to_be_visible()
+                harmless(page)
+        page = seen.go("#/people")
+        expect(page.locator("main")).to_contain_text("window.hacked")
+        harmless(page)
+        assert seen.complaints == []
+
+
+def test_what_is_copied_for_a_shell_runs_nothing(browser: Browser, attacked: Site):
+    with visit(browser, attacked.url, permissions=["clipboard-read", "clipboard-write"]) as seen:
+        copied = 0
+        for address in (
+            "#/nodes/free-shell",
+            "#/gpus/free-shell%2F0",
+            "#/gpus/free-shell%2F0.1",
+            "#/nodes/used-newline",
+        ):
+            page = seen.go(address)
+            expect(page.get_by_role("heading", level=1)).to_be_visible()
+            page.wait_for_timeout(500)
+            for button in page.locator("main button.copy").all():
+                page.evaluate("navigator.clipboard.writeText('')")
+                button.click()
+                page.wait_for_function("async () => (await navigator.clipboard.readText()) !== ''")
+                text = page.evaluate("navigator.clipboard.readText()")
+                copied += 1
+                assert text.isprintable(), ascii(text)
+                if text.startswith(("ssh", "CUDA")):
+                    assert re.fullmatch(r"ssh [a-z-]+|CUDA_VISIBLE_DEVICES=[0-9,]+", text)
+        assert copied > 6
         harmless(page)

@@ -1,6 +1,6 @@
 """Finds free GPUs: as JSON for programs, as plain text for people with nothing but curl."""
 
-import re
+import shlex
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -12,6 +12,7 @@ from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
 from gpulse.api.queries import Filtered
 from gpulse.api.selection import matching, select
+from gpulse.clean_text import clean
 from gpulse.errors import RequestError
 from gpulse.fleet.finder import Answer, Wish, describe, export_of, find
 from gpulse.fleet.shortlist import shortlist
@@ -77,7 +78,7 @@ async def find_free_text(hub: Hub, query: FreeQuery, path: Mapping[str, str], in
     answer = await find_free(hub, query, path, incoming)
     if not answer.found:
         # curl -f then fails, and a script can tell.
-        raise RequestError(404, "not_enough", _printable(answer.explanation))
+        raise RequestError(404, "not_enough", clean(answer.explanation))
     return as_text(answer)
 
 
@@ -89,15 +90,10 @@ def as_text(answer: Answer) -> str:
     lines = []
     for node, gpus in by_node.items():
         export = export_of(gpus, gpus)
-        if export is not None and re.fullmatch(r"[\w.@:-]+", node):
-            lines.append(f"export {export}  # on {node}: ssh {node}")
+        if export is not None:
+            lines.append(f"export {export}  # on {node}: ssh {shlex.quote(node)}")
     lines += [describe(gpu) for gpu in answer.gpus]
-    return "".join(_printable(line) + "\n" for line in lines)
-
-
-def _printable(line: str) -> str:
-    # What a node tells must not drive the reader's terminal.
-    return "".join(character if character.isprintable() else "?" for character in line)
+    return "".join(clean(line) + "\n" for line in lines)
 
 
 ENDPOINTS = (

@@ -1,5 +1,6 @@
 """Who is signed in here, and what they look after themselves: their keys, browsers and password."""
 
+import shlex
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -126,7 +127,8 @@ def _wrong_old(name: str) -> SignInRefused:
         401,
         "wrong_password",
         "the old password is wrong",
-        f"for 15 minutes after signing in by a link it is not asked for: gpulse user link {name} makes one",
+        "for 15 minutes after signing in by a link it is not asked for:"
+        f" gpulse user link {shlex.quote(name)} makes one",
     )
 
 

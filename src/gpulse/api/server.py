@@ -100,6 +100,8 @@ def make_server(
     config = _Config(
         application,
         lifespan="off",
+        # Its log goes where that of the hub goes, cleaned in the same way.
+        log_config=None,
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=2,

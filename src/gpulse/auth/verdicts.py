@@ -1,5 +1,6 @@
 """Why a token is refused, in words for whoever runs the agent and codes for the agent."""
 
+import shlex
 from typing import overload
 
 from gpulse.errors import TokenRefused
@@ -44,7 +45,7 @@ def out_of_set(node: str) -> TokenRefused:
         403,
         "not_in_set",
         f"the token of {node} was revoked, and join tokens made before that are no longer for it",
-        f"to let it in again: gpulse token create {node}",
+        f"to let it in again: gpulse token create {shlex.quote(node)}",
     )
 
 
@@ -53,5 +54,6 @@ def already_joined(node: str) -> TokenRefused:
         409,
         "already_joined",
         f"{node} has joined already and has a token of its own",
-        f"if it lost it: gpulse token create --replace {node}, or join with a token made with --join {node} --replace",
+        f"if it lost it: gpulse token create --replace {shlex.quote(node)}, or join with a token made with"
+        f" --join {shlex.quote(node)} --replace",
     )

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 import typer
 
-from gpulse.cli import probe
+from gpulse.cli import probe, terminal
 from gpulse.cli.accounts import by_local_person
 from gpulse.cli.doctor import ssh_targets
 from gpulse.cli.options import AsJson, HubCommand
-from gpulse.cli.tables import clean
 from gpulse.cli.up import ConfigPath, Data, read_config
 from gpulse.config import database_url
 from gpulse.errors import AgentError
@@ -190,17 +189,17 @@ def _run(command: str, nodes: Nodes, doing: Doing) -> list["Answer"]:
                 done.append(answer)
                 if not nodes.as_json:
                     for line in lines(answer):
-                        typer.echo(clean(line[:LONGEST_LINE]))
+                        terminal.tell(line[:LONGEST_LINE])
         finally:
             await ssh.close()
         return done
 
     done = asyncio.run(all_of_them())
     if nodes.as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(done), indent=2))
+        terminal.tell_record(done)
     else:
         counted = Counter(answer.outcome for answer in done)
-        typer.echo(f"{len(done)} nodes: " + ", ".join(f"{count} {outcome}" for outcome, count in counted.items()))
+        terminal.tell(f"{len(done)} nodes: " + ", ".join(f"{count} {outcome}" for outcome, count in counted.items()))
     return done
 
 
@@ -256,4 +255,4 @@ def _text(path: Path) -> str:
 
 
 def _say(sentence: str) -> None:
-    typer.echo(f"gpulse: {sentence}", err=True)
+    terminal.warn(sentence)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from gpulse.cli import figures, options
+from gpulse.cli import figures, options, terminal
 from gpulse.cli.accounts import with_directory
-from gpulse.cli.listing import printed
 from gpulse.cli.tables import Cell, Column, Span, Table
 from gpulse.cli.up import ConfigPath, Data, read_config
 from gpulse.errors import GpulseError
@@ -60,9 +59,9 @@ def audit(
     entries = with_directory(settings, data, work)[::-1]
     if as_json:
         for entry in entries:
-            typer.echo(msgspec.json.encode(entry))
+            terminal.tell_json(msgspec.json.encode(entry))
     else:
-        typer.echo("\n".join(printed(table(entries), width)))
+        terminal.show(table(entries), width)
 
 
 def table(entries: "list[AuditEntry]") -> Table:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gpulse.cli import figures
+from gpulse.cli import figures, terminal
 from gpulse.cli.up import ConfigPath, Data, read_config
 from gpulse.config import database_url
 from gpulse.errors import StoreError
@@ -28,6 +28,6 @@ def backup(
         raise StoreError(f"there are no records in {folder}; name the hub's folder with --data")
     # Somebody who makes a backup before an upgrade wants what was there before.
     with Records(folder, url, upgrade=False) as records:
-        typer.echo(f"gpulse: backing up {records.name}", err=True)
+        terminal.warn(f"backing up {records.name}")
         count = back_up(records, file)
-    typer.echo(f"{figures.amount(count, 'row', 'rows')} in {file}")
+    terminal.tell(f"{figures.amount(count, 'row', 'rows')} in {file}")

@@ -9,10 +9,9 @@ from typing import TypeVar
 import msgspec
 import typer
 
-from gpulse.cli import figures
+from gpulse.cli import figures, terminal
 from gpulse.cli.client import Hub, quoted
 from gpulse.cli.places import Gpu, text_of
-from gpulse.cli.tables import clean
 from gpulse.errors import GpulseError, HubRefused
 
 # Also of what cannot be had: it is no mistake, but there is no reservation.
@@ -130,7 +129,7 @@ def in_full(one: Reservation) -> list[str]:
         f"for   {one.person}" + (f", called {one.name}" if one.name != one.person else ""),
     ]
     told += [f"“{one.comment}”"] if one.comment else []
-    return [clean(line) for line in [*told, *([f"note: {one.notice}"] if one.notice else [])]]
+    return [*told, *([f"note: {one.notice}"] if one.notice else [])]
 
 
 def refused(hub: Hub, refusal: HubRefused, *, as_json: bool = False, until: bool = False) -> typer.Exit:
@@ -142,22 +141,22 @@ def refused(hub: Hub, refusal: HubRefused, *, as_json: bool = False, until: bool
         raise refusal
     if as_json:
         told = {name: getattr(refusal, name) for name in ("code", "message", "detail", "conflicts", "alternatives")}
-        typer.echo(msgspec.json.encode({"error": told}))
+        terminal.tell_json(msgspec.json.encode({"error": told}))
         return typer.Exit(NOT_RESERVED)
-    typer.echo(f"gpulse: {refusal}", err=True)
+    terminal.warn(str(refusal))
     for raw in refusal.conflicts[:10]:
         one = hub.decode(raw, Reservation)
         begins = f" from {moment(one.start)}" if one.state == "coming" else ""
         words = f"  in the way: {text_of(one.gpus)} for {one.name}{begins} until {moment(one.last)}"
-        typer.echo(clean(words + (f" “{one.comment}”" if one.comment else "")), err=True)
+        terminal.tell(words + (f" “{one.comment}”" if one.comment else ""), err=True)
         if one.mine:
             longer = "" if one.hold else f"gpulse extend {one.id} TIME makes it longer, "
             own = "it is held for you" if one.hold else "it is your own"
-            typer.echo(f"    {own}: {longer}gpulse cancel {one.id} lets go of it", err=True)
+            terminal.tell(f"    {own}: {longer}gpulse cancel {one.id} lets go of it", err=True)
     for raw in refusal.alternatives[:5]:
         other = hub.decode(raw, _Instead)
         end = f" until {moment(other.end)}" if until else ""
-        typer.echo(clean(f"  instead: {text_of(other.gpus)} from {moment(other.start)}{end}"), err=True)
+        terminal.tell(f"  instead: {text_of(other.gpus)} from {moment(other.start)}{end}", err=True)
     return typer.Exit(NOT_RESERVED)
 
 

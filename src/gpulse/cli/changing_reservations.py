@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gpulse.cli import booked, options
+from gpulse.cli import booked, options, terminal
 from gpulse.cli.booked import Reservation
 from gpulse.cli.client import Hub
 from gpulse.errors import GpulseError, HubRefused
@@ -72,7 +72,7 @@ def _confirmed(hub: Hub, path: str, change: dict[str, object]) -> dict[str, obje
         planned = hub.decode(hub.send("PATCH", path, change | {"dry_run": True}), Reservation)
     except HubRefused as refusal:
         raise booked.refused(hub, refusal, until=True) from None
-    typer.echo("\n".join(booked.in_full(planned)))
+    terminal.tell(*booked.in_full(planned))
     if not typer.confirm("Change it?", default=True):
         raise typer.Exit(booked.NOT_RESERVED)
     # A dry run tells the number of the state that it started from.
@@ -85,8 +85,8 @@ def _send(hub: Hub, method: str, path: str, content: object = None, *, as_json: 
     except HubRefused as refusal:
         raise booked.refused(hub, refusal, as_json=as_json, until=True) from None
     if as_json:
-        typer.echo(told)
+        terminal.tell_json(told)
         return
     one = hub.decode(told, Reservation)
     words = {"cancelled": "cancelled", "over": "ended"}.get(one.state, "reserved")
-    typer.echo("\n".join([f"{words}: {one.id}", *booked.in_full(one)]))
+    terminal.tell(*[f"{words}: {one.id}", *booked.in_full(one)])

@@ -1,6 +1,7 @@
 """Asks a running hub by its API."""
 
 import gzip
+import shlex
 import socket
 import ssl
 import urllib.error
@@ -275,7 +276,7 @@ class Hub:
             here = ", or name the data folder of your hub with --data DIR" if is_loopback(self.url) else ""
             if is_loopback(self.url) and local_socket.has_old_key(self._data, self.url):
                 here = "; if the hub is yours, restart it: it is older than this gpulse and has no socket for commands"
-            wanted = f"sign in with: gpulse login --hub {self.url}{here}"
+            wanted = f"sign in with: gpulse login --hub {shlex.quote(self.url)}{here}"
             return HubRefused(problem.code, problem.message, wanted, status)
         refusal = HubRefused(problem.code, problem.message, problem.detail, status)
         refusal.conflicts, refusal.alternatives = problem.conflicts, problem.alternatives

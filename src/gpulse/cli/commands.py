@@ -25,6 +25,7 @@ from gpulse.cli import (
     reserve,
     restore,
     service,
+    terminal,
     token,
     up,
     user,
@@ -44,7 +45,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"gpulse {gpulse.__version__}")
+        terminal.tell(f"gpulse {gpulse.__version__}")
         raise typer.Exit
 
 

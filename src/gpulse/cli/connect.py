@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gpulse.cli import terminal
 from gpulse.cli.accounts import by_local_person, named, with_directory
 from gpulse.cli.signed_in import Name
 from gpulse.cli.up import ConfigPath, Data, read_config
@@ -41,4 +42,4 @@ def connect(
         where, called = (ISSUER, name) if issuer is None or subject is None else (issuer, subject)
         return (await directory.accounts.connect(account.id, where, called, by=by_local_person())).name
 
-    typer.echo(f"{with_directory(settings, data, work)} signs in by {issuer or 'the proxy'}")
+    terminal.tell(f"{with_directory(settings, data, work)} signs in by {issuer or 'the proxy'}")

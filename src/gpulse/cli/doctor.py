@@ -5,11 +5,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
+from gpulse.cli import terminal
 from gpulse.cli.options import AsJson
-from gpulse.cli.tables import clean
 from gpulse.cli.up import ConfigPath, read_config
 from gpulse.config import Config
 from gpulse.errors import HostsError
@@ -63,7 +62,7 @@ def ssh_targets(
     from gpulse.hub_side import ssh_settings, ssh_target
 
     def tell(words: str) -> None:
-        typer.echo(f"gpulse: {words}", err=True)
+        terminal.warn(words)
 
     # Hosts that are named are meant alone.
     listed = sources(hosts, None if hosts else path, config)
@@ -91,9 +90,9 @@ async def _report(ssh: "Ssh", targets: list["SshTarget"], known: Mapping[str, "F
             told.append(finding.examination)
             continue
         for line in lines(finding.examination):
-            typer.echo(line)
+            terminal.tell(line)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(told), indent=2))
+        terminal.tell_record(told)
     return good
 
 
@@ -129,10 +128,12 @@ async def _trust(ssh: "Ssh", targets: list["SshTarget"]) -> dict[str, "Finding"]
         unknown = {one.unknown.place.known_as(): one.unknown for one in found.values() if one.unknown}
         if not unknown:
             break
-        typer.echo("These hosts are not in known_hosts:", err=True)
+        terminal.tell("These hosts are not in known_hosts:", err=True)
         for name, host in unknown.items():
-            typer.echo(f"  {name}  {host_keys.fingerprint(host.key)}", err=True)
-        typer.echo("Compare them with what the administrators publish, or with ssh-keygen -lf on the node.", err=True)
+            terminal.tell(f"  {name}  {host_keys.fingerprint(host.key)}", err=True)
+        terminal.tell(
+            "Compare them with what the administrators publish, or with ssh-keygen -lf on the node.", err=True
+        )
         if not await asyncio.to_thread(typer.confirm, f"Add all {len(unknown)}?", err=True):
             break
         for name, host in unknown.items():
@@ -143,11 +144,11 @@ async def _trust(ssh: "Ssh", targets: list["SshTarget"]) -> dict[str, "Finding"]
 
 def lines(examination: "Examination") -> Iterator[str]:
     """What people read of a node."""
-    yield clean(f"{examination.node} ({examination.address})")
+    yield f"{examination.node} ({examination.address})"
     for check in examination.checks:
-        yield clean(_line(check))
+        yield _line(check)
         if check.fix:
-            yield clean(f"      → {check.fix}")
+            yield f"      → {check.fix}"
 
 
 def _line(check: "Check") -> str:

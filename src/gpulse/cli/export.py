@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from gpulse.cli import figures
+from gpulse.cli import figures, terminal
 from gpulse.cli.client import Hub
 from gpulse.cli.hub_url import DEFAULT_HUB
 from gpulse.cli.moment import ask_moment
@@ -67,7 +67,7 @@ def _repeat(hub: Hub, directory: Path, seconds: float, sight: Level) -> None:
             if not done and not isinstance(trouble, HubSilent):
                 raise
             if str(trouble) != told:
-                typer.echo(f"gpulse: {trouble}; trying again every {seconds:g} s", err=True)
+                terminal.warn(f"{trouble}; trying again every {seconds:g} s")
             told = str(trouble)
         due = max(due + seconds, time.monotonic())
         time.sleep(due - time.monotonic())
@@ -78,7 +78,7 @@ def _export(hub: Hub, directory: Path, sight: Level) -> None:
     folder.put(directory, lambda version: build(moment, version), moment.made)
     # A person likes to know; cron would send it by mail.
     if sys.stdout.isatty():
-        typer.echo(f"{directory / 'index.html'}: {figures.amount(len(moment.nodes), 'node', 'nodes')}")
+        terminal.tell(f"{directory / 'index.html'}: {figures.amount(len(moment.nodes), 'node', 'nodes')}")
 
 
 def _address(config: Path) -> str:

@@ -1,5 +1,6 @@
 """gpulse free: finds free GPUs, now or as soon as there are some."""
 
+import shlex
 import socket
 import sys
 import time
@@ -8,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from gpulse.cli import figures, options
+from gpulse.cli import figures, options, terminal
 from gpulse.cli.client import Hub
 from gpulse.cli.holding import Hold, usual
-from gpulse.cli.listing import printed
 from gpulse.cli.tables import UNKNOWN, Column, Span, Table
 from gpulse.errors import GpulseError, HubSilent
 from gpulse.fleet.sizes import parse_size
@@ -81,13 +81,14 @@ def free(
     search = _Search(asked, wanted, holding, here_first=export)
     body, answer = search.wait(_in_words(count, memory, model, wanted), patience) if wait else search.ask()
     if as_json:
-        typer.echo(body if holding is None or holding.made is None else _with_hold(body, holding.made))
+        terminal.tell_json(body if holding is None or holding.made is None else _with_hold(body, holding.made))
     elif answer.found:
         _tell(answer, export, width)
         if holding is not None:
-            typer.echo(f"gpulse: {holding.told()}", err=True)
+            for sentence in holding.told():
+                terminal.warn(sentence)
     else:
-        typer.echo(answer.explanation, err=True)
+        terminal.tell(answer.explanation, err=True)
     raise typer.Exit(0 if answer.found else NOT_FOUND)
 
 
@@ -146,7 +147,7 @@ class _Search:
         body, answer = self.ask()
         started, said = time.monotonic(), ""
         if not answer.found:
-            typer.echo(f"waiting for {what} (Ctrl-C ends)", err=True)
+            terminal.tell(f"waiting for {what} (Ctrl-C ends)", err=True)
         while not answer.found:
             left = None if patience is None else patience - (time.monotonic() - started)
             if left is not None and left <= 0:
@@ -158,7 +159,7 @@ class _Search:
             except HubSilent as error:
                 news = str(error)
             if news != said and not answer.found:
-                typer.echo(f"{time.strftime('%H:%M:%S')}  {news}", err=True)
+                terminal.tell(f"{time.strftime('%H:%M:%S')}  {news}", err=True)
                 said = news
         return body, answer
 
@@ -176,13 +177,13 @@ def _with_hold(body: bytes, made: bytes) -> bytes:
 
 def _tell(answer: "Answer", export: bool, width: int | None) -> None:
     if not export:
-        typer.echo("\n".join(printed(table(answer.gpus, answer.export), width)))
+        terminal.show(table(answer.gpus, answer.export), width)
         return
     if answer.export is None:
         raise GpulseError(f"the GPUs cannot be named in CUDA_VISIBLE_DEVICES: {answer.explanation}")
-    typer.echo(f"export {answer.export}")
+    terminal.tell(f"export {_requoted(answer.export)}")
     if answer.node not in _this_machine().split(","):
-        typer.echo(f"gpulse: these GPUs are on {answer.node}; set it there", err=True)
+        terminal.warn(f"these GPUs are on {answer.node}; set it there")
     sys.stdout.flush()
 
 
@@ -195,8 +196,20 @@ def table(found: list[GpuView], export: str | None = None) -> Table:
     total = figures.memory(sum(known)) if len(known) == len(found) else f"memory {UNKNOWN}"
     sums = [f"{figures.amount(len(found), 'GPU', 'GPUs')} · {total}"]
     if export is not None:
-        sums.append(f"on {found[0].node}: {export}")
+        sums.append(f"on {found[0].node}: {_requoted(export)}")
     return Table(_COLUMNS, rows, sums)
+
+
+def _requoted(export: str) -> str:
+    """Return NAME=VALUE of the hub as one word for a shell, whatever it is: eval must not run what a hub sends."""
+    name, _, value = export.partition("=")
+    if name != "CUDA_VISIBLE_DEVICES":
+        raise GpulseError("the hub does not name GPUs as CUDA_VISIBLE_DEVICES=…; install the hub's version here")
+    try:
+        words = shlex.split(value)
+    except ValueError:
+        words = []
+    return f"{name}={shlex.quote(words[0] if len(words) == 1 else value)}"
 
 
 def _in_words(count: int, memory: str | None, model: str | None, wanted: dict[str, str]) -> str:

@@ -4,9 +4,8 @@ import time
 from collections.abc import Sequence
 
 import msgspec
-import typer
 
-from gpulse.cli import booked
+from gpulse.cli import booked, terminal
 from gpulse.cli.booked import Reservation
 from gpulse.cli.client import Hub
 from gpulse.cli.figures import gpu_index
@@ -64,9 +63,9 @@ class Hold:
         self._go_on([gpu for gpu in gpus if gpu.reservation is not None])
         return True
 
-    def told(self) -> str:
-        """In words; who says it begins the first line, and so are the others begun."""
-        return "\ngpulse: ".join(self._told or ["they are reserved for you already"])
+    def told(self) -> list[str]:
+        """Sentences about what is held, or why it is not."""
+        return self._told or ["they are reserved for you already"]
 
     def _take_free(self, places: list[dict[str, str]]) -> bool:
         try:
@@ -132,9 +131,9 @@ def usual(hub: Hub, count: int) -> Hold | None:
         hold.check(count)
     except HubRefused as refusal:
         if refusal.status in _NEVER:
-            typer.echo(f"gpulse: what is found will not be held: {refusal}", err=True)
+            terminal.warn(f"what is found will not be held: {refusal}")
             return None
-        typer.echo(f"gpulse: as things are, what is found could not be held: {refusal}", err=True)
+        terminal.warn(f"as things are, what is found could not be held: {refusal}")
     return hold
 
 

@@ -4,10 +4,10 @@ import os
 import socket
 import sys
 
-import typer
-
 from gpulse.api.server import listen, reached_by_others, this_is_https, url_of
 from gpulse.app import Hub, Operator
+from gpulse.clean_text import log_to_stderr
+from gpulse.cli import terminal
 from gpulse.cli.accounts import login_name
 from gpulse.config import Config
 from gpulse.discovery import Source
@@ -24,6 +24,7 @@ _HERE = {"//0.0.0.0:": "//127.0.0.1:", "//[::]:": "//[::1]:"}
 
 def run_hub(config: Config, sources: list[Source], scene: Scene | None = None, *, link: bool = True) -> None:
     """With `link` it prints one that signs the person who runs it in."""
+    log_to_stderr()
     tls = serving_tls(config, this_is_https())
     listeners = listen(config.hub.host, config.hub.port)
     listener = listeners[0]
@@ -31,13 +32,13 @@ def run_hub(config: Config, sources: list[Source], scene: Scene | None = None, *
 
     def show_link(role: str, code: str) -> None:
         # After the #, so that the code is in no request line and in no log of a proxy.
-        typer.echo(f"Sign in as {role}: {on_this_machine(url)}#/sign-in/{code}")
+        terminal.tell(f"Sign in as {role}: {on_this_machine(url)}#/sign-in/{code}")
         if on_this_machine(url) != url:
-            typer.echo(f"The same from elsewhere: {by_name(url)}#/sign-in/{code}")
+            terminal.tell(f"The same from elsewhere: {by_name(url)}#/sign-in/{code}")
 
     hub = Hub(config, say, Operator(login_name(), show_link if link else None), tls)
     # The first line, for people and for scripts that wait for it.
-    typer.echo(url)
+    terminal.tell(url)
     if tls is None and reached_by_others(listener):
         say(IN_THE_CLEAR)
     if tls is not None and tls.pair.self_signed:
@@ -62,4 +63,5 @@ def by_name(url: str) -> str:
 
 
 def say(sentence: str) -> None:
-    typer.echo(f"gpulse: {sentence}", err=True)
+    """Tell whoever started the hub; the sentence may quote a node, a name server or a proxy."""
+    terminal.warn(sentence)

@@ -1,21 +1,15 @@
 """Prints a list of the hub as a table, once or again and again."""
 
 import math
-import os
-import shutil
 import sys
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
-import typer
-
-from gpulse.cli import figures
+from gpulse.cli import figures, terminal
 from gpulse.cli.client import Hub, Page
-from gpulse.cli.tables import Table, draw
+from gpulse.cli.tables import Table
 from gpulse.errors import GpulseError, HubSilent
-
-_CLEAR, _HOME, _REST_OF_LINE, _REST_OF_SCREEN = "\x1b[2J", "\x1b[H", "\x1b[K", "\x1b[J"
 
 T = TypeVar("T")
 
@@ -37,18 +31,22 @@ def show(
     def ask() -> Page:
         return hub.pages(path, query)
 
-    def told(page: Page, height: int | None = None) -> str:
-        if as_json:
-            return page.body.decode("utf-8", "replace")
+    def drawn(page: Page) -> Table:
         items = [hub.decode(item, kind) for item in page.items]
-        return "\n".join(printed(_with_more(table(items), page), width, height))
+        return _with_more(table(items), page)
+
+    def tell(page: Page) -> None:
+        if as_json:
+            terminal.tell_json(page.body)
+        else:
+            terminal.show(drawn(page), width)
 
     if watch is None:
-        typer.echo(told(ask()))
+        tell(ask())
     elif sys.stdout.isatty() and not as_json:
-        _draw_over(ask, told, watch)
+        _draw_over(ask, drawn, width, watch)
     else:
-        _print_on(ask, told, watch)
+        _print_on(ask, tell, watch)
 
 
 def _with_more(table: Table, page: Page) -> Table:
@@ -65,28 +63,12 @@ def _with_more(table: Table, page: Page) -> Table:
     return table._replace(sums=[*table.sums, told] if table.rows else [], empty=told)
 
 
-def printed(table: Table, width: int | None, height: int | None = None) -> list[str]:
-    """The lines of a table for standard output as it is: nothing is cut in a pipe."""
-    if width is None and sys.stdout.isatty():
-        width = shutil.get_terminal_size().columns
-    return draw(table, width, coloured(), height)
-
-
-def coloured() -> bool:
-    """Colours are for terminals, and for people who want them: https://no-color.org."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def _draw_over(ask: Callable[[], Page], told: Callable[[Page, int | None], str], seconds: float) -> None:
-    """Draws over the last table. When the hub goes, its last word stays and the reason is said below it."""
-    page, clear = ask(), _CLEAR
+def _draw_over(ask: Callable[[], Page], drawn: Callable[[Page], Table], width: int | None, seconds: float) -> None:
+    """Draw over the last table. When the hub goes, its last answer stays and the reason appears below it."""
+    page, screen = ask(), terminal.Screen()
     trouble: list[str] = []
     while True:
-        size = shutil.get_terminal_size()
-        lines = told(page, size.lines - 1 - len(trouble)).split("\n") + [line[: size.columns] for line in trouble]
-        sys.stdout.write(clear + _HOME + "".join(f"{line}{_REST_OF_LINE}\n" for line in lines) + _REST_OF_SCREEN)
-        sys.stdout.flush()
-        clear = ""
+        screen.show(drawn(page), width, trouble)
         time.sleep(seconds)
         try:
             page, trouble = ask(), []
@@ -94,16 +76,16 @@ def _draw_over(ask: Callable[[], Page], told: Callable[[Page, int | None], str],
             trouble = trouble or [f"since {time.strftime('%H:%M:%S')}: {error}"]
 
 
-def _print_on(ask: Callable[[], Page], told: Callable[[Page], str], seconds: float) -> None:
+def _print_on(ask: Callable[[], Page], tell: Callable[[Page], None], seconds: float) -> None:
     """One table or one JSON document after the other, for a pipe or a file."""
     page: Page | None = ask()
     while True:
         if page is not None:
-            typer.echo(told(page))
+            tell(page)
         sys.stdout.flush()
         time.sleep(seconds)
         try:
             page = ask()
         except HubSilent as error:
-            typer.echo(f"gpulse: {error}", err=True)
+            terminal.warn(str(error))
             page = None

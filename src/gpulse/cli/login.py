@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from gpulse.cli import figures, options, own_keys
+from gpulse.cli import figures, options, own_keys, terminal
 from gpulse.cli.client import Hub
 from gpulse.errors import GpulseError, HubError, HubRefused
 
@@ -47,7 +47,7 @@ def login(
     me = asked.decode(asked.with_key(made.key).get("/me"), _Me)
     own_keys.keep(asked.url, made.key)
     until = "" if made.expires_at is None else f", until {figures.clock(made.expires_at)}"
-    typer.echo(f"{asked.url}: signed in as {me.name}, {me.role}{until}")
+    terminal.tell(f"{asked.url}: signed in as {me.name}, {me.role}{until}")
 
 
 def logout(

@@ -7,9 +7,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from gpulse.cli import figures, options
+from gpulse.cli import figures, options, terminal
 from gpulse.cli.client import Hub, Page, quoted
-from gpulse.cli.tables import clean
 from gpulse.errors import HubSilent
 from gpulse.fleet.views import LogEntry
 
@@ -30,10 +29,10 @@ def logs(
     page = asked.pages(path, {})
     entries = _entries(asked, page)
     if as_json and not follow:
-        typer.echo(page.body)
+        terminal.tell_json(page.body)
         return
     if not entries and not follow:
-        typer.echo(f"nothing has been said about {node} yet", err=True)
+        terminal.tell(f"nothing has been said about {node} yet", err=True)
     _print(entries, as_json)
     silent = False
     while follow:
@@ -42,7 +41,7 @@ def logs(
             later = _entries(asked, asked.pages(path, {}))
         except HubSilent as error:
             if not silent:
-                typer.echo(f"gpulse: {error}", err=True)
+                terminal.warn(str(error))
             silent = True
             continue
         silent = False
@@ -67,7 +66,7 @@ def added(before: list[LogEntry], now: list[LogEntry]) -> list[LogEntry]:
 def _print(entries: list[LogEntry], as_json: bool) -> None:
     for entry in entries:
         if as_json:
-            typer.echo(msgspec.json.encode(entry))
+            terminal.tell_json(msgspec.json.encode(entry))
         else:
-            typer.echo(f"{figures.clock(entry.time)}  {clean(entry.message)}")
+            terminal.tell(f"{figures.clock(entry.time)}  {entry.message}")
     sys.stdout.flush()

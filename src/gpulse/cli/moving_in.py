@@ -7,9 +7,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from gpulse.cli import figures, options
+from gpulse.cli import figures, options, terminal
 from gpulse.cli.client import Hub
-from gpulse.cli.listing import printed
 from gpulse.cli.tables import UNKNOWN, Cell, Column, Span, Table
 from gpulse.errors import GpulseError
 
@@ -79,9 +78,9 @@ def import_(
     body = asked.send("POST", "/reservations/import", content)
     told = asked.decode(body, Imported)
     if as_json:
-        typer.echo(body)
+        terminal.tell_json(body)
     else:
-        typer.echo("\n".join(printed(table(told), width)))
+        terminal.show(table(told), width)
     raise typer.Exit(NOT_ALL if any(told.counts.get(outcome) for outcome in _LEFT) else 0)
 
 

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from gpulse.cli import terminal
 from gpulse.cli.hub_url import DEFAULT_HUB
-from gpulse.errors import GpulseError
+from gpulse.errors import ConfigError, GpulseError
 
 FAILED = 2
 INTERRUPTED = 130
@@ -72,7 +73,7 @@ class HubCommand(TyperCommand):
         try:
             return super().invoke(ctx)
         except GpulseError as error:
-            typer.echo(f"gpulse: {error}", err=True)
+            terminal.warn(*(error.problems if isinstance(error, ConfigError) else [str(error)]))
             raise typer.Exit(FAILED) from None
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None

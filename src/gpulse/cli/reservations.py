@@ -5,12 +5,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from gpulse.cli import booked, figures, options
+from gpulse.cli import booked, figures, options, terminal
 from gpulse.cli.booked import Finding, Reservation
 from gpulse.cli.client import Hub
-from gpulse.cli.listing import printed
 from gpulse.cli.places import Gpu, text_of
-from gpulse.cli.tables import Column, Span, Table, clean
+from gpulse.cli.tables import Column, Span, Table
 from gpulse.errors import GpulseError
 
 _COLUMNS = (
@@ -56,10 +55,10 @@ def reservations(
 
     body = asked.get("/reservations", wanted)
     if as_json:
-        typer.echo(booked.as_json(asked, body, wanted, shown))
+        terminal.tell_json(booked.as_json(asked, body, wanted, shown))
         return
     page = _of_a_hub_with_some(asked, booked.all_pages(asked, body, wanted))
-    typer.echo("\n".join(printed(table(list(filter(shown, page.reservations)), page.findings), width)))
+    terminal.show(table(list(filter(shown, page.reservations)), page.findings), width)
 
 
 def _of_a_hub_with_some(hub: Hub, page: booked.Page) -> booked.Page:
@@ -76,7 +75,7 @@ def table(found: list[Reservation], findings: list[Finding]) -> Table:
     rows = [_row(one, troubles.get(one.id, [])) for one in sorted(found, key=lambda one: (one.start, one.id))]
     sums = [figures.amount(len(found), "reservation", "reservations")] if found else []
     # Also about those that are over, or somebody else's: who is on a GPU that is not theirs is told so.
-    sums += [clean(line) for line in _told(findings)]
+    sums += _told(findings)
     return Table(_COLUMNS, rows, sums, "there are no reservations")
 
 
@@ -138,8 +137,8 @@ def _write(hub: Hub, wanted: dict[str, str]) -> None:
         for one in page.reservations
         if one.state in ("now", "coming")
     ]
-    typer.echo(comments.write(found, page.now, own_zone()).rstrip("\n"))
+    terminal.tell(*comments.write(found, page.now, own_zone()).rstrip("\n").split("\n"))
     left_out = len(comments.unwritten(found, page.now))
     if left_out:
         told = figures.amount(left_out, "reservation that is", "reservations that are")
-        typer.echo(f"gpulse: {told} still to come left out: the format has no start", err=True)
+        terminal.warn(f"{told} still to come left out: the format has no start")

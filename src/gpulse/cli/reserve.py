@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gpulse.cli import booked, options
+from gpulse.cli import booked, options, terminal
 from gpulse.cli.booked import Reservation
 from gpulse.cli.client import Hub
 from gpulse.cli.places import parse
@@ -50,7 +50,7 @@ def reserve(
                 _tell(asked, told, as_json)
                 return
             planned = asked.decode(told, Reservation)
-            typer.echo("\n".join(booked.in_full(planned)))
+            terminal.tell(*booked.in_full(planned))
             if not typer.confirm("Reserve?", default=True):
                 raise typer.Exit(booked.NOT_RESERVED)
             # Exactly what was shown: "18:00" may mean tomorrow by the time somebody has answered.
@@ -89,7 +89,7 @@ def _wanted(
 
 def _tell(hub: Hub, told: bytes, as_json: bool) -> None:
     if as_json:
-        typer.echo(told)
+        terminal.tell_json(told)
         return
     one = hub.decode(told, Reservation)
-    typer.echo("\n".join([*([f"reserved: {one.id}"] if one.id else []), *booked.in_full(one)]))
+    terminal.tell(*[*([f"reserved: {one.id}"] if one.id else []), *booked.in_full(one)])

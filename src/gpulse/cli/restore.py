@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from gpulse.cli import terminal
 from gpulse.cli.up import ConfigPath, Data, read_config
 from gpulse.config import database_url
 
@@ -28,8 +29,8 @@ def restore(
 
     # First: who is refused must know what was meant, before anything is stopped or replaced for it.
     why = "" if url is None else ", as [store] or GPULSE_STORE_URL says; --file restores into the data folder instead"
-    typer.echo(f"gpulse: restoring into {database_of(folder, url).name}{why}", err=True)
+    terminal.warn(f"restoring into {database_of(folder, url).name}{why}")
     aside = restored(file, folder, url, replace=replace)
-    typer.echo(f"restored from {file}")
+    terminal.tell(f"restored from {file}")
     if aside is not None:
-        typer.echo(f"the records from before are in {aside}")
+        terminal.tell(f"the records from before are in {aside}")

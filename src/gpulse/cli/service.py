@@ -10,8 +10,8 @@ import msgspec
 import typer
 
 import gpulse
+from gpulse.cli import terminal
 from gpulse.cli.options import AsJson, HubCommand
-from gpulse.cli.tables import clean
 from gpulse.cli.up import ConfigPath, Data, Host, Port, read_config, with_options
 from gpulse.errors import AgentError
 
@@ -104,9 +104,9 @@ def _tell(answer: "Answer", as_json: bool, *failures: str) -> None:
 
     answer = msgspec.structs.replace(answer, node="hub")
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(answer), indent=2))
+        terminal.tell_record(answer)
     else:
         for line in lines(answer):
-            typer.echo(clean(line))
+            terminal.tell(line)
     if answer.outcome in failures:
         raise typer.Exit(1)

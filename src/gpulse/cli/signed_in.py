@@ -2,12 +2,10 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
-from gpulse.cli import figures, options
+from gpulse.cli import figures, options, terminal
 from gpulse.cli.accounts import by_local_person, named, with_directory
-from gpulse.cli.listing import printed
 from gpulse.cli.tables import UNKNOWN, Cell, Column, Span, Table
 from gpulse.cli.up import ConfigPath, Data, read_config
 
@@ -44,9 +42,9 @@ def keys(
 
     found = with_directory(settings, data, work)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+        terminal.tell_record(found)
     else:
-        typer.echo("\n".join(printed(table(found, name), width)))
+        terminal.show(table(found, name), width)
 
 
 def sign_out(
@@ -66,7 +64,7 @@ def sign_out(
     who, sessions, revoked = with_directory(settings, data, work)
     told = [figures.amount(sessions, "session", "sessions")]
     told += [figures.amount(revoked, "key", "keys")] if with_keys else []
-    typer.echo(f"{who}: ended {' and '.join(told)}")
+    terminal.tell(f"{who}: ended {' and '.join(told)}")
 
 
 def table(found: "list[KeyView]", name: str) -> Table:

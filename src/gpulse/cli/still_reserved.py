@@ -8,7 +8,6 @@ from sqlalchemy import Connection
 
 from gpulse.cli import booked
 from gpulse.cli.places import Gpu, text_of
-from gpulse.cli.tables import clean
 from gpulse.config import Config, database_url
 from gpulse.errors import GpulseError
 from gpulse.store import Records
@@ -34,10 +33,8 @@ def lines(settings: Config, data: Path | None, names: Sequence[str]) -> list[str
 
 def _told(kept: Sequence[Kept]) -> list[str]:
     told = [
-        clean(
-            f"{row.person} still has {text_of([Gpu(*place) for place in places])} from {booked.moment(row.start_at)}"
-            f" until {booked.moment(row.last_at)}; gpulse cancel {row.id} lets go of them"
-        )
+        f"{row.person} still has {text_of([Gpu(*place) for place in places])} from {booked.moment(row.start_at)}"
+        f" until {booked.moment(row.last_at)}; gpulse cancel {row.id} lets go of them"
         for row, places in sorted(kept, key=lambda one: one[0].start_at)
     ]
     rest = len(told) - _MOST_TOLD

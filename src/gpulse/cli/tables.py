@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
+from gpulse.clean_text import clean
+
 UNKNOWN = "–"
 _GAP = "  "
 _LAST_AT_LEAST = 12
@@ -51,9 +53,10 @@ class Table(NamedTuple):
 def draw(table: Table, width: int | None, colour: bool, height: int | None = None) -> list[str]:
     """The lines of a table. Without a width nothing is cut; with a height the rows in the middle give way."""
     if not table.rows:
-        return [table.empty, *table.sums] if table.empty else list(table.sums)
-    columns, rows, more = list(table.columns), [[_spans(cell) for cell in row] for row in table.rows], 0
-    below = ["", *table.sums] if table.sums else []
+        return [clean(line) for line in ([table.empty, *table.sums] if table.empty else table.sums)]
+    columns = [column._replace(title=clean(column.title)) for column in table.columns]
+    rows, more = [[_spans(cell) for cell in row] for row in table.rows], 0
+    below = ["", *map(clean, table.sums)] if table.sums else []
     if height is not None and len(rows) + 1 + len(below) > height:
         kept = max(1, height - 2 - len(below))
         rows, more = rows[:kept], len(rows) - kept
@@ -67,13 +70,6 @@ def draw(table: Table, width: int | None, colour: bool, height: int | None = Non
     if more:
         lines.append(f"… {more} more")
     return lines + [_cut_text(line, width) for line in below]
-
-
-def clean(text: str) -> str:
-    """Text from elsewhere without what a terminal would obey."""
-    if text.isprintable():
-        return text
-    return "".join(" " if one.isspace() else one if one.isprintable() else "�" for one in text)
 
 
 def _spans(cell: Cell) -> list[Span]:

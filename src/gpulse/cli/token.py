@@ -3,6 +3,7 @@
 import os
 import re
 import secrets
+import shlex
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -10,12 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
-from gpulse.cli import figures, options
+from gpulse.cli import figures, options, terminal
 from gpulse.cli.accounts import by_local_person
-from gpulse.cli.listing import printed
 from gpulse.cli.options import HubCommand
 from gpulse.cli.tables import UNKNOWN, Cell, Column, Span, Table
 from gpulse.cli.up import ConfigPath, Data, read_config
@@ -89,7 +88,7 @@ def create(
     with _opened(settings, data) as tokens:
         made = tokens.create_nodes(names, expires_at=expires_at, replace=replace, by=by_local_person())
     if out is None:
-        typer.echo("\n".join(f"{name} {text}" for name, text in made.items()))
+        terminal.tell(*(f"{name} {text}" for name, text in made.items()))
     else:
         _write(out, made)
 
@@ -106,9 +105,9 @@ def list_tokens(
     with _opened(settings, data) as tokens:
         found = tokens.listing()
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+        terminal.tell_record(found)
     else:
-        typer.echo("\n".join(printed(table(found), width)))
+        terminal.show(table(found), width)
 
 
 @app.command(cls=HubCommand)
@@ -131,13 +130,13 @@ def revoke(
         gone = tokens.revoke(words, joined, by=by_local_person())
         left = {one.id: one.joined for one in tokens.listing() if one.joined}
     for one in gone:
-        typer.echo(f"revoked {'join token ' if one.kind == 'join' else ''}{one.id}  {one.nodes}")
+        terminal.tell(f"revoked {'join token ' if one.kind == 'join' else ''}{one.id}  {one.nodes}")
     for one in gone:
         if one.id in left:
             kept = figures.amount(
                 left[one.id] or 0, "node that has joined keeps its token", "nodes that have joined keep their tokens"
             )
-            typer.echo(f"gpulse: {kept}; gpulse token revoke --joined {one.id} revokes them too", err=True)
+            terminal.warn(f"{kept}; gpulse token revoke --joined {one.id} revokes them too")
 
 
 def table(found: "list[TokenView]") -> Table:
@@ -170,12 +169,12 @@ def _row(one: "TokenView") -> list[Cell]:
 def _create_join(nodes: str, expires_at: float, replace: bool, settings: Config, data: Path | None) -> None:
     with _opened(settings, data) as tokens:
         text = tokens.create_join(nodes, expires_at, replace, by=by_local_person())
-    typer.echo(text)
+    terminal.tell(text)
     address = f"http://HUB:{settings.hub.port}{settings.web.base_path}"
     # Never the token itself: standard error goes into logs, and a line that has it into the history of a shell.
-    typer.echo(
-        f"Until {figures.clock(expires_at)} each node of {nodes} gets a token of its own by:\n"
-        f"  gpulse agent push --hub {address} --token-file FILE\n"
+    terminal.tell(
+        f"Until {figures.clock(expires_at)} each node of {nodes} gets a token of its own by:",
+        f"  gpulse agent push --hub {shlex.quote(address)} --token-file FILE",
         "with the address of the hub as the nodes reach it, and a FILE with the token that only its owner can read.",
         err=True,
     )
@@ -222,7 +221,7 @@ def _write(folder: Path, made: Mapping[str, str]) -> None:
             raise StoreError(
                 f"{folder / name} cannot be written: {error.strerror}; its token is lost; repeat with --replace"
             ) from error
-    typer.echo(f"{figures.amount(len(made), 'token', 'tokens')} in {folder}", err=True)
+    terminal.tell(f"{figures.amount(len(made), 'token', 'tokens')} in {folder}", err=True)
 
 
 def _write_file(path: Path, text: str) -> Path:

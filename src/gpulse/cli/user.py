@@ -1,6 +1,7 @@
 """gpulse user: who may sign in at the hub, and as what."""
 
 import getpass
+import shlex
 import socket
 import sys
 from collections import Counter
@@ -8,12 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
-import msgspec
 import typer
 
-from gpulse.cli import figures, options, signed_in
+from gpulse.cli import figures, options, signed_in, terminal
 from gpulse.cli.accounts import by_local_person, named, with_directory
-from gpulse.cli.listing import printed
 from gpulse.cli.options import HubCommand
 from gpulse.cli.signed_in import Name
 from gpulse.cli.tables import UNKNOWN, Cell, Column, Span, Table
@@ -77,9 +76,9 @@ def add(
         return (await directory.accounts.add(name, wanted, password, display, by=by_local_person())).name
 
     added = with_directory(settings, data, work)
-    typer.echo(f"added {added} as {wanted}")
+    terminal.tell(f"added {added} as {wanted}")
     if no_password:
-        typer.echo(f"gpulse: to let {added} in: gpulse user link {added}", err=True)
+        terminal.warn(f"to let {added} in: gpulse user link {shlex.quote(added)}")
 
 
 @app.command("list", cls=HubCommand)
@@ -97,9 +96,9 @@ def list_accounts(
 
     found = with_directory(settings, data, work)
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+        terminal.tell_record(found)
     else:
-        typer.echo("\n".join(printed(table(found), width)))
+        terminal.show(table(found), width)
 
 
 @app.command("role", cls=HubCommand)
@@ -118,7 +117,7 @@ def set_role(
     async def work(directory: "Directory") -> str:
         return (await directory.accounts.set_role(named(directory, name).id, wanted, by=by_local_person())).name
 
-    typer.echo(f"{with_directory(settings, data, work)} is {wanted}")
+    terminal.tell(f"{with_directory(settings, data, work)} is {wanted}")
 
 
 @app.command(cls=HubCommand)
@@ -135,9 +134,9 @@ def disable(names: Names, config: ConfigPath = None, data: Data = None) -> None:
 
     disabled = with_directory(settings, data, work)
     for name in disabled:
-        typer.echo(f"disabled {name}")
+        terminal.tell(f"disabled {name}")
     for line in still_reserved.lines(settings, data, disabled):
-        typer.echo(f"gpulse: {line}", err=True)
+        terminal.warn(line)
 
 
 @app.command(cls=HubCommand)
@@ -152,7 +151,7 @@ def enable(names: Names, config: ConfigPath = None, data: Data = None) -> None:
         return [account.name for account in accounts]
 
     for name in with_directory(settings, data, work):
-        typer.echo(f"enabled {name}")
+        terminal.tell(f"enabled {name}")
 
 
 @app.command("password", cls=HubCommand)
@@ -171,7 +170,7 @@ def set_password(
         password = _password(account.name, password_stdin)
         return (await directory.accounts.set_password(account.id, password, by=by_local_person())).name
 
-    typer.echo(f"{with_directory(settings, data, work)} has a new password")
+    terminal.tell(f"{with_directory(settings, data, work)} has a new password")
 
 
 @app.command(cls=HubCommand)
@@ -195,7 +194,7 @@ def link(
         return await directory.links.make(named(directory, name).id, seconds, by=by_local_person())
 
     # After the #, so that it is in no request and no log.
-    typer.echo(f"{address}/#/sign-in/{with_directory(settings, data, work)}")
+    terminal.tell(f"{address}/#/sign-in/{with_directory(settings, data, work)}")
 
 
 app.command("keys", cls=HubCommand)(signed_in.keys)

@@ -1,5 +1,6 @@
 """Read a file that a person keeps, and tell who else can."""
 
+import shlex
 import stat
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def exposed_to(path: Path, whom: int) -> str:
     if not readers:
         return ""
     who = "everybody on this machine" if readers & stat.S_IROTH else "its group"
-    return f"{path} can be read by {who}; run: chmod 600 {path}"
+    return f"{path} can be read by {who}; run: chmod 600 {shlex.quote(str(path))}"
 
 
 def is_file_name(text: str) -> bool:

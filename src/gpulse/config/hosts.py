@@ -21,6 +21,7 @@ from ClusterShell.NodeUtils import (  # type: ignore[import-untyped] # it has no
     GroupSourceError,
 )
 
+from gpulse.clean_text import clean
 from gpulse.errors import HostsError
 
 # Far more than the fleets we are built for; a slip such as gpu[1-1000000000] must not eat the memory.
@@ -252,5 +253,5 @@ def _ipv6(written: str, text: str) -> str:
 
 def _quoted(text: str) -> str:
     """On one line, and not for ever: a host file may hold anything."""
-    shown = "".join(letter if letter.isprintable() else " " for letter in text)
+    shown = clean(text)
     return f'"{shown}"' if len(shown) <= 80 else f'"{shown[:77]}…"'

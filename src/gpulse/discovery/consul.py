@@ -11,6 +11,7 @@ import httpx
 import msgspec
 
 import gpulse
+from gpulse.clean_text import clean
 from gpulse.config.files import read_bytes, reason
 from gpulse.config.hosts import MOST_HOSTS, is_host
 from gpulse.config.sections import ConsulTable
@@ -204,5 +205,5 @@ def _reason(error: Exception) -> str:
 
 def _short(text: str) -> str:
     """On one line, and not for ever: an answer may hold anything."""
-    shown = "".join(letter if letter.isprintable() else " " for letter in text)
+    shown = clean(text)
     return shown if len(shown) <= _MOST_LETTERS else shown[: _MOST_LETTERS - 1] + "…"

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import msgspec
 
-from gpulse.config.hosts import Address, parse
+from gpulse.config.hosts import Address, is_host, parse
 from gpulse.config.sections import Reach, Transport
 from gpulse.errors import HostsError
 
@@ -70,6 +70,10 @@ def unique(targets: Iterable[Target], problem: Problem, names: Mapping[str, str]
     found: dict[str, Target] = {}
     for target in targets:
         name = target.called or target.host
+        if not is_host(name):
+            # Names are typed and pasted into shells, and are parts of paths.
+            problem(f'node "{name[:100]}" is left out: a name has letters, digits, ".", "_" and "-", or is an address')
+            continue
         known = found.get(name)
         if known is not None and known.port != target.port and known.transport == target.transport:
             # Another door is another node; another way to the same host is the same node.

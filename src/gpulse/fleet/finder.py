@@ -1,5 +1,6 @@
 """Finds free GPUs that fit a wish, and says in words what is missing when they do not suffice."""
 
+import shlex
 from collections.abc import Collection, Sequence
 
 import msgspec
@@ -136,7 +137,8 @@ def export_of(gpus: list[GpuView], there: Sequence[GpuView]) -> str | None:
     by_uuid = len(models) > 1 or any(gpu.parent_uuid or gpu.index is None for gpu in gpus)
     names = [_uuid(gpu) if by_uuid else str(gpu.index) for gpu in gpus]
     told = [name for name in names if name is not None]
-    return "CUDA_VISIBLE_DEVICES=" + ",".join(told) if len(told) == len(names) else None
+    # People give it to eval. Identities have an alphabet, and yet it is quoted: nobody has to rely on that.
+    return f"CUDA_VISIBLE_DEVICES={shlex.quote(','.join(told))}" if len(told) == len(names) else None
 
 
 def _uuid(gpu: GpuView) -> str | None:

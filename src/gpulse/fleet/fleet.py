@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from gpulse.clean_text import clean
 from gpulse.errors import BadLine
 from gpulse.fleet import state, taking, telling
 from gpulse.fleet.booked import NOBODY_AFTER, NOTHING_BOOKED, Booked, Bookings, Spot
@@ -106,7 +107,7 @@ class Fleet:
         if node is not None:
             self._note(node, detail)
             if self.node_columns.state[node.slot] == state.NEW:
-                node.reason = detail
+                node.reason = clean(detail)
 
     def line(self, name: str, data: bytes, age_seconds: float = 0.0) -> None:
         """One line of a node's probe: a Snapshot or an Update. BadLine where it is neither.
@@ -136,6 +137,8 @@ class Fleet:
 
     def down(self, name: str, reason: str) -> None:
         node = self._nodes.get(name)
+        # It may quote the node's standard error, or what answers in its place.
+        reason = clean(reason)
         if node is not None:
             self.node_columns.state[node.slot] = state.DOWN_NODE
             self._evaluate(node)
@@ -288,4 +291,4 @@ class Fleet:
         node.facts = None
 
     def _note(self, node: Node, message: str) -> None:
-        node.log.append(LogEntry(time=round(self.wall(), 3), message=message[:1000]))
+        node.log.append(LogEntry(time=round(self.wall(), 3), message=clean(message[:1000])))

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from gpulse.clean_text import clean
 from gpulse.errors import BadLine
 from gpulse.fleet.history import History
+from gpulse.fleet.identity_alphabet import check_identities
 from gpulse.fleet.model import Gpu, GpuUse, Host, Process, Report, Snapshot
 from gpulse.fleet.places import Place
 from gpulse.fleet.updates import (
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
 MOST_GPUS = 512
 MOST_PROCESSES = 8192
 LOG_ENTRIES = 200
-# Of a model's name, and of a UUID.
+# Of a model's name.
 LONGEST_NAME = 256
 _MEMORY_OF_USE = {"memory_bytes": USE_DECODERS["memory_bytes"]}
 _NAME_OF_PROCESS = {"name": PROCESS_DECODERS["name"]}
@@ -101,6 +103,8 @@ class Node:
         self.snapshot: Snapshot | None = None
         self.seq: int | None = None
         self.reports: Sequence[Report] = ()
+        # What the hub itself reports: identities of the Snapshot that it does not take over.
+        self.refused: list[Report] = []
         self.devices_age: float | None = None
         self.gpus: list[Gpu] = []
         self.processes: list[Process] = []
@@ -120,6 +124,7 @@ class Node:
             raise BadLine("a snapshot without seq or time")
         for gpu in gpus:
             _bound(gpu)
+        refused = check_identities(self.place.name, snapshot)
         if self.snapshot is not None:
             # Most are never asked for: made when somebody does.
             self._before_snapshot = self._past()
@@ -127,7 +132,8 @@ class Node:
         self.facts = None
         self.seq = snapshot.seq
         self.time = snapshot.time
-        self.reports = snapshot.reports or []
+        self.refused = [Report(collector="identities", message=message) for message in refused]
+        self.reports = [*(snapshot.reports or ()), *self.refused]
         self.devices_age = snapshot.devices_age_seconds
         self.gpus = gpus
         self.processes = processes
@@ -147,7 +153,7 @@ class Node:
         self._updates.add(line)
         self.time_before = self.time
         self.time = update.time
-        self.reports = update.reports or ()
+        self.reports = [*(update.reports or ()), *self.refused] if self.refused else update.reports or ()
         self._before_snapshot = None
         self.devices_age = update.devices_age_seconds
 
@@ -205,7 +211,7 @@ class Node:
         return self._updates.mentions(*words)
 
     def _lies(self, what: str) -> None:
-        message = f"the node sent nonsense: {what}"[:1000]
+        message = clean(f"the node sent nonsense: {what}"[:1000])
         if not self.log or self.log[-1].message != message:
             self.log.append(LogEntry(time=round(self.time, 3), message=message))
 
@@ -215,12 +221,9 @@ def _sum(known: list[int]) -> int | None:
 
 
 def _bound(gpu: Gpu) -> None:
-    """Names and ids are told to everybody who watches."""
+    """Cut what is sent to everybody who watches."""
     if gpu.name is not None and len(gpu.name) > LONGEST_NAME:
         gpu.name = gpu.name[:LONGEST_NAME]
-    for uuid in (gpu.uuid, gpu.parent_uuid):
-        if uuid is not None and len(uuid) > LONGEST_NAME:
-            raise BadLine(f"a UUID of {len(uuid):,} characters is not believed")
 
 
 def _with(record: Record, columns: dict[str, Any], place: int) -> Record:

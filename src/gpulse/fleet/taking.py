@@ -43,7 +43,11 @@ def take(fleet: Fleet, node: Node, data: bytes) -> None:
             snapshot = _decode_snapshot(data)
             if (snapshot.schema or 0) > SCHEMA:
                 raise BadLine(f"its probe speaks schema {snapshot.schema}, this hub {SCHEMA}: upgrade the hub")
+            refused = node.refused
             node.replace(snapshot)
+            if node.refused != refused:
+                for report in node.refused:
+                    fleet.log(node.place.name, report.message or "")
             set_patience(fleet, node)
             _take_over(fleet, node)
         age = node.devices_age

@@ -1,5 +1,6 @@
 """A certificate and its private key, read from their files and checked, with what is wrong with them in words."""
 
+import shlex
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -85,7 +86,7 @@ def _public_part(path: Path) -> Any:
     except TypeError as error:
         raise TlsError(
             f"{path} is protected by a passphrase, which a service cannot be asked for; take it away with:"
-            f" openssl pkey -in {path} -out NEW"
+            f" openssl pkey -in {shlex.quote(str(path))} -out NEW"
         ) from error
     except (ValueError, UnsupportedAlgorithm) as error:
         raise TlsError(f"{path} has no private key that can be read; tls.key is a file in PEM form") from error

@@ -2,6 +2,7 @@
 
 import errno
 import re
+import shlex
 from collections.abc import Sequence
 
 import msgspec
@@ -23,7 +24,7 @@ class Place(msgspec.Struct, frozen=True):
 
     def ssh(self) -> str:
         """The arguments of ssh that go to the same place."""
-        where = f"{self.user}@{self.host}" if self.user else self.host
+        where = shlex.quote(f"{self.user}@{self.host}" if self.user else self.host)
         return where if self.port == 22 else f"-p {self.port} {where}"
 
     def known_as(self) -> str:
@@ -135,10 +136,10 @@ def host_key_unknown(place: Place, fingerprint: str) -> NodeLost:
 
 
 def host_key_changed(place: Place, fingerprint: str, files: Sequence[str]) -> NodeLost:
-    file = f" -f {files[0]}" if files else ""
+    file = f" -f {shlex.quote(files[0])}" if files else ""
     return NodeLost(
         f"the SSH host key of {place.known_as()} has CHANGED (now {fingerprint}): somebody may be in between",
-        f"if the node was installed anew, run: ssh-keygen{file} -R '{place.known_as()}'",
+        f"if the node was installed anew, run: ssh-keygen{file} -R {shlex.quote(place.known_as())}",
         HOST_KEY,
     )
 
@@ -167,7 +168,7 @@ def denied(place: Place, attempt: Attempt) -> NodeLost:
     if attempt.locked:
         return NodeLost(
             f"the key {', '.join(attempt.locked)} has a passphrase and no agent holds it",
-            f"run: ssh-add {attempt.locked[0]}",
+            f"run: ssh-add {_path(attempt.locked[0])}",
             LOGIN,
         )
     tried = list(attempt.keys)
@@ -179,6 +180,11 @@ def denied(place: Place, attempt: Attempt) -> NodeLost:
         LOGIN_FIX.format(where=place.ssh()) + (f", for instance by ssh-copy-id {place.ssh()}" if tried else ""),
         LOGIN,
     )
+
+
+def _path(path: str) -> str:
+    """A file as one word of a shell, which still finds the home folder in ~/."""
+    return f"~/{shlex.quote(path[2:])}" if path.startswith("~/") else shlex.quote(path)
 
 
 def refusal(place: Place, told: str) -> NodeLost | None:

@@ -4,6 +4,7 @@ Each tick reads one file of each process, /proc/PID/stat. What hardly changes is
 seen, then now and then, and is kept for when the process is gone while the driver still lists it.
 """
 
+from gpulse_probe.printable import printable
 from gpulse_probe.proc_pid import (
     COMMAND_BYTES,
     parse_boot_time,
@@ -12,7 +13,6 @@ from gpulse_probe.proc_pid import (
     parse_name,
     parse_stat,
     parse_uid,
-    printable,
 )
 from gpulse_probe.shortening import fitted
 from gpulse_probe.survivors import Survivors

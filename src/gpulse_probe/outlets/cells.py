@@ -2,14 +2,14 @@
 
 from unicodedata import category, east_asian_width
 
-from gpulse_probe.proc_pid import printable
+from gpulse_probe.printable import clean
 
 # What a terminal that knows nothing but ASCII is shown instead.
 _ASCII = {ord(fine): plain for fine, plain in zip("█░·×–└…°", "#.-x-`~ ")}
 
 
 class Line:
-    """A row of texts, each with a colour or None. Whatever comes from outside is made printable on its way in."""
+    """A row of texts, each with a colour or None. Every text is cleaned on its way in."""
 
     def __init__(self, *texts):
         self._cells = []
@@ -18,7 +18,7 @@ class Line:
 
     def add(self, text, colour=None):
         """The line itself, with a text more."""
-        self._cells.append((printable(str(text)), colour))
+        self._cells.append((clean(str(text)), colour))
         return self
 
     def extend(self, other):
@@ -65,8 +65,8 @@ def _columns(character):
 
 
 def left(text, width):
-    """A text made printable, with blanks after it up to so many columns."""
-    text = printable(text)
+    """A clean text, with blanks after it up to so many columns."""
+    text = clean(text)
     return text + " " * max(0, width - columns(text))
 
 

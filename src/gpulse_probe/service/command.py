@@ -8,6 +8,7 @@ import sys
 import zipfile
 
 import gpulse_probe
+from gpulse_probe.printable import complain
 from gpulse_probe.service import control, services
 from gpulse_probe.service.folder import Folder, ServiceError
 
@@ -33,8 +34,7 @@ def main(arguments, program, greeting=""):
         _write(json.dumps(_answer(arguments[0])) + "\n")
         return 0
     except ServiceError as error:
-        # Not by sys.stderr, which is None where it was closed.
-        os.write(2, ("%s: %s\n" % (program, error)).encode("utf-8", "backslashreplace"))
+        complain("%s: %s" % (program, error))
         return 1
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import time
 
+from gpulse_probe.proc_pid import quote
 from gpulse_probe.service import crontab, log, process, systemd
 from gpulse_probe.service.detached import STOPPED, Detached, start, stopped
 from gpulse_probe.service.folder import ServiceError
@@ -108,7 +109,7 @@ def _choose(service, notes):
     user = systemd.person()
     notes.append(
         "systemd ends the services of %s at logout, so it runs detached; as root: loginctl enable-linger %s,"
-        " then install again" % (user, user)
+        " then install again" % (user, quote(user))
     )
     if systemd.ends_all_at_logout():
         notes.append("this machine ends all processes at logout (KillUserProcesses=yes): it will not outlive a session")

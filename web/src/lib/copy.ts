@@ -1,6 +1,8 @@
-/** Puts a text into the clipboard; false: the browser would not. */
+import { pasteable } from "./shell";
 
-export async function copyText(text: string): Promise<boolean> {
+/** Puts a text into the clipboard, without what would run or hide something when it is pasted; false: the browser would not. */
+export async function copyText(original: string): Promise<boolean> {
+  const text = pasteable(original);
   try {
     await navigator.clipboard.writeText(text);
     return true;

@@ -2,6 +2,7 @@
 import { type FleetNode, NO_MODEL } from "../../../lib/fleet.svelte";
 import { type Frame, type LayoutGpu } from "../../../lib/live/frame";
 import { natural } from "../../../lib/format";
+import { cudaDevices } from "../../../lib/shell";
 import { GPU_STATES } from "../../../lib/state";
 
 const FREE = GPU_STATES.indexOf("free");
@@ -113,8 +114,8 @@ export function visibleDevices(node: FleetNode, gpus: readonly LayoutGpu[]): str
   // CUDA knows a MIG instance by its UUID only. Where a node has several models it counts the fastest first, so that
   // an index may mean another card.
   const byUuid = new Set(cards.map((gpu) => gpu[2])).size > 1 || gpus.some((gpu) => gpu[5] !== null || gpu[1] === null);
-  if (!byUuid) return `CUDA_VISIBLE_DEVICES=${gpus.map((gpu) => gpu[1]).join(",")}`;
+  if (!byUuid) return cudaDevices(gpus.map((gpu) => gpu[1]));
   // A card without a UUID goes by its place.
   if (gpus.some((gpu) => gpu[0].startsWith(`${node.name}/`))) return null;
-  return `CUDA_VISIBLE_DEVICES=${gpus.map((gpu) => gpu[0]).join(",")}`;
+  return cudaDevices(gpus.map((gpu) => gpu[0]));
 }
