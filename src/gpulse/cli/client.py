@@ -14,11 +14,10 @@ from typing import NamedTuple, Self, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
-import typer
 
 import gpulse
 from gpulse.auth import local_socket
-from gpulse.cli import own_keys
+from gpulse.cli import own_keys, terminal
 from gpulse.cli.connections import LocalHandler, ProvingHandler
 from gpulse.cli.hub_url import DEFAULT_HUB, checked, is_loopback
 from gpulse.cli.only_utf8 import only_utf8
@@ -131,7 +130,7 @@ class Hub:
     def warn_in_the_clear(self) -> None:
         """Say once that others on the network can read what is sent, if they can."""
         if not self._warned and not self._secure() and not is_loopback(self.url):
-            typer.echo(_IN_THE_CLEAR.format(self.url), err=True)
+            terminal.tell(_IN_THE_CLEAR.format(self.url), err=True)
             self._warned = True
 
     def _secure(self) -> bool:
