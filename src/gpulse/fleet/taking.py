@@ -73,9 +73,14 @@ def judge(fleet: Fleet, node: Node) -> None:
     columns.unhealthy[slots] = [
         not health.UNHEALTHY.isdisjoint(health.flags(gpu, thresholds, node.time)) for gpu in gpus
     ]
-    columns.processes_known[slots] = [evidence.knows_processes(node, gpu) for gpu in gpus]
-    columns.failed[slots] = [evidence.has_failed(gpu) for gpu in gpus]
-    columns.work_failed[slots] = [evidence.work_has_failed(gpu) for gpu in gpus]
+    # Of most GPUs nothing failed, and their processes are listed.
+    columns.processes_known[slots] = node.processes_known
+    columns.failed[slots] = columns.work_failed[slots] = False
+    for slot, gpu in enumerate(gpus, node.start):
+        if gpu.failed_fields is not None or gpu.processes_listed is not None:
+            columns.processes_known[slot] = evidence.knows_processes(node, gpu)
+            columns.failed[slot] = evidence.has_failed(gpu)
+            columns.work_failed[slot] = evidence.work_has_failed(gpu)
 
 
 def mark_reserved(fleet: Fleet, node: Node) -> None:
