@@ -157,13 +157,13 @@ def test_binary_frames_add_up():
             kind, head, planes = planes_of(await frame(listener))
             assert kind == 0
             assert [len(node["gpus"]) for node in head["nodes"]] == [2, 2, 0, 2]
-            assert list(planes[:6]) == [3, 6, 3, 6, 3, 6], "busy and free in turn"
+            assert list(planes[:6]) == [4, 7, 4, 7, 4, 7], "busy and free in turn"
             fleet.down("gpu1", "gone")
             fleet.tick()
             kind, head, difference = planes_of(await frame(listener))
             assert (kind, head["base"], head["generation"]) == (1, 1, 2)
             now = bytes((one + other) % 256 for one, other in zip(planes, difference, strict=True))
-            assert list(now[:6]) == [0, 0, 3, 6, 3, 6]
+            assert list(now[:6]) == [0, 0, 4, 7, 4, 7]
             add(fleet, "gpu4")
             fleet.tick()
             kind, head, _ = planes_of(await frame(listener))

@@ -70,7 +70,7 @@ def planted() -> Fleet:
         "parent_pid": 765432,
         "children": [271828],
         "start_time": 1234567.875,
-        "cgroup": "/docker/hush_container/job_4242777/hush_container",
+        "cgroup": "/slurm_hush_container/uid_1/job_4242777/hush_container",
     }
     command = "/home/hush_folder/hush_program hush_script.py --token=hush_argument"
     processes = [
@@ -250,7 +250,7 @@ def test_how_others_look(world: World):
         "Hush Person",
         "hush_program",
         "hush_program",
-        "job_4242777",
+        "/slurm/job_4242777",
     )
     assert processes("names")[2]["command"] == "hush_program", "of the command where there is no name"
     use = {"uuid": CARDS[0], "kinds": ["compute"], "memory_bytes": 40 * GIB, "sm_ratio": 0.5}

@@ -92,7 +92,7 @@ def test_a_program_without_folder_and_arguments(name: str | None, command: str |
 
 def test_a_job_keeps_its_number_only():
     job = Process(user="bob", cgroup="/slurm/uid_1001/job_77/step_0/secret")
-    assert seen_one(job, Sight("names")).cgroup == "job_77"
+    assert seen_one(job, Sight("names")).cgroup == "/slurm/job_77"
     assert seen_one(job, Sight("anonymous")).cgroup is None
 
 

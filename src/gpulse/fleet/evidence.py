@@ -6,8 +6,8 @@ from gpulse.fleet.node import Node
 _MEMORY = "memory_used_bytes"
 _PROCESSES = "processes"
 _WORK = ("utilization_ratio", "sm_active_ratio")
-# Of the three signs so many must be known to call a GPU busy, idle or free.
-ENOUGH = 2
+# Of these signs so many must be known to call a GPU busy, idle or free.
+SIGNS, ENOUGH = 3, 2
 
 
 def has_failed(gpu: Gpu) -> bool:

@@ -59,7 +59,7 @@ def _named(process: Process) -> Process:
     program = _program(process.name, process.command)
     job = job_of(process.cgroup)
     # A control group may be named after a container, and that after anything.
-    group = None if job is None else f"job_{job}"
+    group = None if job is None else f"/slurm/job_{job}"
     kept = {field: getattr(process, field) for field in _WITH_A_NAME}
     return Process(name=program, command=program, cgroup=group, **kept)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpulse.fleet.columns import GpuColumns, NodeColumns
-from gpulse.fleet.evidence import ENOUGH
+from gpulse.fleet.evidence import ENOUGH, SIGNS
 from gpulse.fleet.thresholds import Thresholds
 from gpulse.fleet.views import GPU_STATES, NodeState
 
@@ -40,20 +40,22 @@ def evaluate(
     if not gpus.used:
         return
     utilization = gpus.hot["utilization_ratio"][used]
-    activity = gpus.hot["sm_active_ratio"][used]
     memory = gpus.hot["memory_used_bytes"][used]
-    work = np.where(np.isnan(utilization), activity, utilization)
+    work = np.where(np.isnan(utilization), gpus.hot["sm_active_ratio"][used], utilization)
+    work_unknown = np.isnan(work)
     occupied = gpus.occupied[used]
-    work_known = ~np.isnan(work)
-    unknown = _unknown(gpus, used, work_known, ~np.isnan(memory))
+    # One sign of use could not be read, or too few are known.
+    failed = gpus.failed[used] | (gpus.work_failed[used] & work_unknown)
+    missing = work_unknown.view(np.uint8) + np.isnan(memory)
+    missing += ~gpus.processes_known[used]
+    unknown = failed | (missing > SIGNS - ENOUGH)
     with np.errstate(invalid="ignore"):
         # Where work cannot be measured, a process on the GPU counts as work.
-        working = np.where(work_known, work >= thresholds.busy_utilization_ratio, occupied & ~unknown)
+        working = (work >= thresholds.busy_utilization_ratio) | (work_unknown & occupied & ~unknown)
         held = occupied | (memory >= thresholds.held_memory_bytes)
     gpus.last_busy[used][working] = now
     node = gpus.node[used]
     node_state = nodes.state[node]
-    failed = gpus.failed[used] | (gpus.work_failed[used] & ~work_known)
     state = np.full(len(node), FREE, np.uint8)
     # The last that holds wins.
     np.putmask(state, gpus.reserved[used], RESERVED)
@@ -61,7 +63,9 @@ def evaluate(
     np.putmask(state, working | (held & (now - gpus.last_busy[used] <= thresholds.busy_hold_seconds)), BUSY)
     np.putmask(state, unknown, UNKNOWN)
     # Values are old because the card could not be read: what failed says more than that.
-    np.putmask(state, _outdated(gpus, nodes, used, node, now) & ~failed, STALE)
+    outdated = _outdated(gpus, nodes, used, node, now)
+    if outdated is not None:
+        np.putmask(state, outdated & ~failed, STALE)
     np.putmask(state, gpus.unhealthy[used], UNHEALTHY)
     np.putmask(state, node_state == STALE_NODE, STALE)
     np.putmask(state, (node_state == DOWN_NODE) | (node_state == NEW), DOWN)
@@ -70,21 +74,16 @@ def evaluate(
     gpus.state[used] = state
 
 
-def _unknown(gpus: GpuColumns, used: slice, work_known: Mask, memory_known: Mask) -> Mask:
-    """Whether nobody can say if a GPU is used: reading it failed, or too few signs of use are known."""
-    known = work_known.view(np.uint8) + memory_known.view(np.uint8) + gpus.processes_known[used].view(np.uint8)
-    return gpus.failed[used] | (gpus.work_failed[used] & ~work_known) | (known < ENOUGH)
-
-
-def _outdated(gpus: GpuColumns, nodes: NodeColumns, used: slice, node: NDArray[np.int32], now: float) -> Mask:
-    """Whether a GPU's values are too old, though its node may be up."""
-    outdated = nodes.outdated[node]
+def _outdated(gpus: GpuColumns, nodes: NodeColumns, used: slice, node: NDArray[np.int32], now: float) -> Mask | None:
+    """Find the GPUs whose values are too old, though their nodes may be up; None where there are none."""
     aged = np.flatnonzero(~np.isnan(gpus.hot["age_seconds"][used]))
-    # Most GPUs have no age of their own.
-    if len(aged):
-        its = node[aged]
-        age = now - nodes.last_line[its] + gpus.hot["age_seconds"][used][aged]
-        outdated[aged] |= age > np.maximum(nodes.patience[its], DEVICES_PATIENCE_SECONDS)
+    # Most fleets have no such node, and most GPUs no age of their own.
+    if not len(aged) and not nodes.outdated.any():
+        return None
+    outdated: Mask = nodes.outdated[node]
+    its = node[aged]
+    age = now - nodes.last_line[its] + gpus.hot["age_seconds"][used][aged]
+    outdated[aged] |= age > np.maximum(nodes.patience[its], DEVICES_PATIENCE_SECONDS)
     return outdated
 
 

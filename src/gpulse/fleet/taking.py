@@ -17,7 +17,7 @@ from gpulse.fleet.columns import HOT, figures
 from gpulse.fleet.machines import boot_of
 from gpulse.fleet.model import Gpu, Snapshot
 from gpulse.fleet.node import Node
-from gpulse.fleet.updates import UPDATE, Arrival, Hot, to_judge
+from gpulse.fleet.updates import JUDGED, UPDATE, Arrival, Hot
 from gpulse.fleet.weight import check_weight
 from gpulse_probe.schema import SCHEMA
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 ABSENCE_SECONDS = 600.0
 _decode_snapshot = msgspec.json.Decoder(Snapshot).decode
 _decode_arrival = msgspec.json.Decoder(Arrival).decode
-_figures = attrgetter(*HOT)
+_fields = attrgetter(*HOT, *JUDGED)
+_HOT_FIELDS = len(HOT)
 _NOTHING_HOT = Hot()
 _OLDEST = 1e9
 
@@ -36,6 +37,7 @@ _OLDEST = 1e9
 def take(fleet: Fleet, node: Node, data: bytes) -> None:
     """A Snapshot or an Update; BadLine where it is neither."""
     check_weight(data)
+    age_before = node.devices_age
     try:
         if data.startswith(UPDATE):
             _apply(fleet, node, _decode_arrival(data), data)
@@ -51,8 +53,9 @@ def take(fleet: Fleet, node: Node, data: bytes) -> None:
             set_patience(fleet, node)
             _take_over(fleet, node)
         age = node.devices_age
-        # A node may send anything.
-        fleet.node_columns.devices_age[node.slot] = min(age, _OLDEST) if age is not None and age > 0 else 0.0
+        if age != age_before:
+            # A node may send anything.
+            fleet.node_columns.devices_age[node.slot] = min(age, _OLDEST) if age is not None and age > 0 else 0.0
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadLine(str(error)) from None
     except RecursionError:
@@ -74,9 +77,14 @@ def judge(fleet: Fleet, node: Node) -> None:
     columns.unhealthy[slots] = [
         not health.UNHEALTHY.isdisjoint(health.flags(gpu, thresholds, node.time)) for gpu in gpus
     ]
-    columns.processes_known[slots] = [evidence.knows_processes(node, gpu) for gpu in gpus]
-    columns.failed[slots] = [evidence.has_failed(gpu) for gpu in gpus]
-    columns.work_failed[slots] = [evidence.work_has_failed(gpu) for gpu in gpus]
+    # Of most GPUs nothing failed, and their processes are listed.
+    columns.processes_known[slots] = node.processes_known
+    columns.failed[slots] = columns.work_failed[slots] = False
+    for slot, gpu in enumerate(gpus, node.start):
+        if gpu.failed_fields is not None or gpu.processes_listed is not None:
+            columns.processes_known[slot] = evidence.knows_processes(node, gpu)
+            columns.failed[slot] = evidence.has_failed(gpu)
+            columns.work_failed[slot] = evidence.work_has_failed(gpu)
 
 
 def mark_reserved(fleet: Fleet, node: Node) -> None:
@@ -160,7 +168,8 @@ def _apply(fleet: Fleet, node: Node, update: Arrival, line: bytes) -> None:
     if update.update != node.seq:
         raise BadLine("an update of another snapshot than the last")
     hot = update.gpus or _NOTHING_HOT
-    told = [(field, values) for field, values in zip(HOT, _figures(hot), strict=True) if values is not UNSET]
+    fields = _fields(hot)
+    told = [(field, values) for field, values in zip(HOT, fields, strict=False) if values is not UNSET]
     # All of it is checked before any of it counts.
     for field, values in told:
         if len(values) != node.count:
@@ -172,7 +181,7 @@ def _apply(fleet: Fleet, node: Node, update: Arrival, line: bytes) -> None:
         node.moved = moved
     for field, values in told:
         fleet.gpu_columns.write(field, node.start, values, node.packing)
-    judged = to_judge(hot)
+    judged = fields[_HOT_FIELDS:]
     if judged != node.judged:
         node.judged = judged
         judge(fleet, node)

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gpulse.fleet import evidence, flagged, rates, state
+from gpulse.fleet import flagged, rates, state
 from gpulse.fleet.booked import SOON_SECONDS, Booked, BookedView, spot_of
 from gpulse.fleet.figure_terms import free_memory
 from gpulse.fleet.model import Gpu, Host, Process
@@ -93,7 +93,9 @@ def gpu_views(fleet: Fleet, node: Node, earlier: Earlier | None, sight: Sight) -
     slots = slice(node.start, node.start + node.count)
     states = fleet.gpu_columns.state[slots].tolist()
     idle = (fleet.clock() - fleet.gpu_columns.idle_since[slots]).tolist()
+    listed = fleet.gpu_columns.processes_known[slots].tolist()
     silent, read_before = fleet.age(node) or 0.0, devices_age(fleet, node)
+    age = round(silent + read_before, 1)
     views = []
     for place, gpu in enumerate(gpus):
         counted = states[place] != state.NOT_COUNTED
@@ -107,9 +109,10 @@ def gpu_views(fleet: Fleet, node: Node, earlier: Earlier | None, sight: Sight) -
             counted=counted,
             flags=flags[place],
             idle_seconds=round(max(0.0, idle[place]), 1) if states[place] == state.IDLE else None,
-            people=people.get(gpu.uuid, []) if evidence.knows_processes(node, gpu) else people.get(gpu.uuid),
+            people=people.get(gpu.uuid, []) if listed[place] else people.get(gpu.uuid),
         )
-        view.age_seconds = round(silent + max(read_before, gpu.age_seconds or 0.0), 1)
+        its = gpu.age_seconds
+        view.age_seconds = age if its is None or its < read_before else round(silent + its, 1)
         _add_rates(view, before.get(gpu.uuid), seconds)
         views.append(view)
     if node.place.name in fleet.bookings.nodes:

@@ -9,7 +9,6 @@ checked against the schema when somebody reads it; only the few figures that sta
 arrival.
 """
 
-from operator import attrgetter
 from types import GenericAlias
 from typing import Any, Literal, get_args
 
@@ -46,8 +45,8 @@ class Hot(Struct):
 
 
 # What an Update says of health and of failed readings; most say nothing.
-to_judge = attrgetter(*HEALTH_FIELDS, "failed_fields")
-NOTHING_TO_JUDGE: tuple[object, ...] = to_judge(Hot())
+JUDGED = (*HEALTH_FIELDS, "failed_fields")
+NOTHING_TO_JUDGE: tuple[object, ...] = (UNSET,) * len(JUDGED)
 
 
 class Arrival(Struct):
