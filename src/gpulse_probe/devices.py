@@ -10,6 +10,10 @@ from gpulse_probe.known_processes import processes_known
 from gpulse_probe.tick import Tick
 
 _TRY_NVML_AGAIN_SECONDS = 60.0
+# A driver that was there is mostly reloaded, and soon.
+_RELOAD_SECONDS = 3.0
+_RELOADED_WITHIN_SECONDS = 120.0
+_DRIVER_VERSION = "/proc/driver/nvidia/version"
 _PCI_DISPLAY_CLASS = "0x03"
 _PCI_NVIDIA = "0x10de"
 _NOTHING_TO_READ_WITH = "there is an NVIDIA GPU but nothing to read it with: install "
@@ -36,6 +40,10 @@ class Devices:
         self._nvml_due = 0.0
         # Why NVML is not used: a text; "" where there is simply nothing to monitor; None where it is.
         self._why_not_nvml = None
+        self._no_driver = False
+        self._had_nvml = False
+        self._driver = None
+        self._reload_until = None
         self._missing = None
         self._smi = None
         self._card_looked_for = None
@@ -47,13 +55,14 @@ class Devices:
         """One sample as five lines of JSON: head, gpus, processes, reports, collectors.
 
         The request is a dictionary as JSON: hung (what earlier children hung in), hung_cards (the cards they hung in),
-        xid_events (what they learnt of), updates (columns of what changed will do) and full (they will not, this
-        time); all may be missing.
+        had_nvml (they read GPUs by NVML), xid_events (what they learnt of), updates (columns of what changed will do)
+        and full (they will not, this time); all may be missing.
         The head has gpu_source, age_seconds (of the GPU data), restart (the child wants to be replaced), xid_events
         and update: then the second line has columns instead of gpus, and the third has nothing.
         """
         wanted = json.loads(request.decode("ascii")) if request else {}
         self._hung_before = frozenset(wanted.get("hung", ()))
+        self._had_nvml = wanted.get("had_nvml", False)
         self._release_cards(wanted.get("hung_cards", ()))
         self._events = wanted.get("xid_events") or self._events
         tick = Tick()
@@ -76,13 +85,8 @@ class Devices:
     def _collect(self, tick, head):
         """The GPUs and their processes, each None where they are unknown."""
         now = self._system.monotonic()
-        if self._nvml is None and now >= self._nvml_due:
-            self._nvml_due = now + _TRY_NVML_AGAIN_SECONDS
-            if self._why_not_nvml:
-                # A library once loaded never becomes the one of a newer driver: another process has to try.
-                self._restart = True
-            else:
-                self._why_not_nvml = self._start_nvml()
+        if self._nvml is None:
+            self._try_nvml(now)
         if self._nvml is not None:
             found = tick.run("nvidia_nvml", self._collect_nvml, now)
             head["gpu_source"] = "nvml"
@@ -95,6 +99,22 @@ class Devices:
             return records, None
         listed_at = now - head.get("age_seconds", 0.0)
         return records, tick.run("processes", self._collect_processes, uses, listed_at)
+
+    def _try_nvml(self, now):
+        """Start NVML where it is time to, or where the driver is another one than it was."""
+        driver = self._system.read_line(_DRIVER_VERSION)
+        if now < self._nvml_due and driver == self._driver:
+            return
+        tried, self._driver = self._reload_until is not None, driver
+        if not tried:
+            self._reload_until = now + _RELOADED_WITHIN_SECONDS
+        if not self._why_not_nvml or self._no_driver:
+            self._why_not_nvml = self._start_nvml()
+        if self._why_not_nvml and not self._no_driver and tried:
+            # A library once loaded never becomes the one of a newer driver: another process has to try.
+            self._restart = True
+        soon = self._had_nvml and self._no_driver and now < self._reload_until
+        self._nvml_due = now + (_RELOAD_SECONDS if soon else _TRY_NVML_AGAIN_SECONDS)
 
     def _release_cards(self, hung):
         """Read cards again that do not hang any more."""
@@ -119,6 +139,7 @@ class Devices:
     def _start_nvml(self):
         """Try NVML; why it cannot be used, as a text, "" where there is simply none."""
         self._missing = None
+        self._no_driver = False
         try:
             from gpulse_probe.collectors.nvidia_nvml import NvidiaNvml
             from gpulse_probe.nvidia.library import NO_DRIVER, NO_LIBRARY, Refused
@@ -139,7 +160,8 @@ class Devices:
             if refusal.code == NO_LIBRARY:
                 self._missing = _NO_LIBRARY
                 return ""
-            if refusal.code == NO_DRIVER and not self._has_nvidia_card():
+            self._no_driver = refusal.code == NO_DRIVER
+            if self._no_driver and not self._had_nvml and not self._has_nvidia_card():
                 return ""
             return "%s; reload the NVIDIA driver or reboot the node" % refusal.text
         return None

@@ -93,7 +93,10 @@ class Hangs:
             if hang.child is None and now >= hang.due:
                 child = self._start_child(self._try_card(index))
                 self._trial = (index, child, now + self._trial_seconds)
-                child.ask()
+                try:
+                    child.ask()
+                except ChildEnded:
+                    self._look_at_trial(now)
                 return
 
     def close(self):

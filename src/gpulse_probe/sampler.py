@@ -51,6 +51,7 @@ class Sampler:
         self._columns = "{}"
         self._sample = None
         self._last_gpus = None
+        self._had_nvml = False
         self._events = {}
         self._write = whole
         self._updates = None
@@ -124,6 +125,10 @@ class Sampler:
         wanted = self._updates.wanted(now) if self._updates else {}
         if self._events:
             wanted["xid_events"] = self._events
+        if self._sample is not None and self._sample.head.get("gpu_source") == "nvml":
+            self._had_nvml = True
+        if self._had_nvml:
+            wanted["had_nvml"] = True
         if self._hangs.cards:
             wanted["hung_cards"] = list(self._hangs.cards)
         return wanted

@@ -129,6 +129,23 @@ def test_driver_that_goes_away_and_comes_back(fake):
         assert known_values(snapshot["gpus"][1]) == list(VALUES)
 
 
+def test_a_driver_that_is_reloaded_is_seen_at_once(fake):
+    """Within three seconds, not with the next of the tries that are a minute apart."""
+    fake.describe(h100_node(2))
+    with RunningProbe(fake.environment(), "--interval", "0.2") as probe:
+        probe.next()
+        fake.describe("fault nvml* driver_not_loaded\n" + h100_node(2))
+        snapshot = probe.until(
+            lambda taken: any("nvmlInit" not in text for text in messages(taken)) and taken["seq"] > 20
+        )
+        assert "NVIDIA driver is not loaded" in messages(snapshot)[0]
+        assert [gpu["failed_fields"][-1] for gpu in snapshot["gpus"]] == ["processes"] * 2
+        assert "NVIDIA driver is not loaded" in snapshot["gpus"][0]["failed_reason"]
+        fake.describe(h100_node(2))
+        snapshot = probe.until(lambda taken: not taken["reports"], 20)
+        assert [known_values(gpu) for gpu in snapshot["gpus"]] == [list(VALUES)] * 2
+
+
 def test_slow_calls_make_old_values_not_missing_ones(fake):
     fake.describe(h100_node(2))
     with RunningProbe(fake.environment(), "--interval", "0.2") as probe:
