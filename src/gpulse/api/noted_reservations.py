@@ -26,7 +26,7 @@ def noted(by: Actor, deed: str) -> Witness:
 
 
 def noted_as_imported(by: Actor, file: str) -> Witness:
-    """One entry for the whole file."""
+    """One entry for all of the file that is written at once."""
 
     def witness(connection: Connection, at: float, written: Sequence[Reservation]) -> None:
         gpus = node_texts(place for one in written for place in one.places)

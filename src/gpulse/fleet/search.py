@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import numpy as np
 
@@ -53,23 +53,26 @@ class Search:
         in_part: list[tuple[int, list[bool]]] = []
         counts = roster.counts.tolist()
         for number in np.unique(roster.node[self._found]).tolist():
-            told = self._verdict(roster.nodes[number], counts[number], terms)
+            told = yield from self._verdict(roster.nodes[number], counts[number], terms)
             if told is True:
                 whole[number] = True
             elif told is not False:
                 in_part.append((number, told))
-            yield
         found = whole[roster.node]
         for number, told in in_part:
             found[roster.first[number] : roster.first[number + 1]] = told
         self._found &= found
 
-    def _verdict(self, node: Node, count: int, terms: list[tuple[OfNode, bool]]) -> bool | list[bool]:
-        if len(node.gpus) != count:
-            # It has got other GPUs meanwhile; who asks again finds them.
-            return False
+    def _verdict(
+        self, node: Node, count: int, terms: list[tuple[OfNode, bool]]
+    ) -> Generator[None, None, bool | list[bool]]:
         verdict: bool | list[bool] = True
         for of_node, negated in terms:
+            # A node may have megabytes of text, so that even one takes several steps.
+            yield
+            if len(node.gpus) != count:
+                # It has got other GPUs meanwhile; who asks again finds them.
+                return False
             # A node without GPUs has none that could hold.
             told = of_node(self._fleet, node) or False
             if told is negated:
