@@ -1,5 +1,7 @@
 """Read a file that a person keeps, and tell who else can."""
 
+import os
+import pwd
 import stat
 from pathlib import Path
 
@@ -37,6 +39,17 @@ def exposed_to(path: Path, whom: int) -> str:
         return ""
     who = "everybody on this machine" if readers & stat.S_IROTH else "its group"
     return f"{path} can be read by {who}; run: chmod 600 {path}"
+
+
+def other_owner(path: Path) -> str:
+    """Return whose file it is, or whose link to it; "" if it is this user's own or root's."""
+    for found in (path.lstat(), path.stat()):
+        if found.st_uid not in (os.geteuid(), 0):
+            try:
+                return pwd.getpwuid(found.st_uid).pw_name
+            except KeyError:
+                return f"the user with the number {found.st_uid}"
+    return ""
 
 
 def reason(error: OSError) -> str:
