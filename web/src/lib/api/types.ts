@@ -4398,6 +4398,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
+            /** @description Too much was sent; send less, later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
             /** @description The hub does not work as it should. */
             503: {
                 headers: {
@@ -5340,6 +5349,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
+            /** @description Too much was sent; send less, later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
             /** @description The hub does not work as it should. */
             503: {
                 headers: {
@@ -6140,6 +6158,15 @@ export interface operations {
             };
             /** @description The hub is not known by the name it was asked by. */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too much was sent; send less, later. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7143,6 +7170,15 @@ export interface operations {
             };
             /** @description The hub is not known by the name it was asked by. */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too much was sent; send less, later. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
