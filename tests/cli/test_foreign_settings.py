@@ -7,6 +7,7 @@ import pytest
 
 from gpulse.cli import up
 from gpulse.config import Config
+from gpulse.discovery import ConfigFile
 from gpulse.errors import ConfigError
 from tests.cli.hub import gpulse
 
@@ -65,3 +66,18 @@ def test_up_does_not_start(folder: Path):
     assert "belongs to nobody" in told.stderr
     assert "--config gpulse.toml" in told.stderr
     assert not mark.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_a_file_that_becomes_somebody_elses_is_not_followed(folder: Path):
+    file = folder / "gpulse.toml"
+    file.write_text('[[nodes]]\nhosts = ["a"]\n')
+    source, said = ConfigFile(Path("gpulse.toml"), Config()), []
+    assert [one.name for one in source.targets(said.append)] == ["a"]
+    file.write_text('[[nodes]]\nhosts = ["evil"]\n')
+    os.chown(file, NOBODY, -1)
+    assert [one.name for one in source.targets(said.append)] == ["a"]
+    assert "belongs to nobody now; restart gpulse if you trust it" in said[-1]
+    # Who named the file trusts whose it is.
+    named = ConfigFile(Path("gpulse.toml"), Config())
+    assert [one.name for one in named.targets(said.append)] == ["evil"]
