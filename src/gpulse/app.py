@@ -22,7 +22,7 @@ from gpulse.auth import local_socket
 from gpulse.auth.directory import Directory
 from gpulse.auth.noting import THE_HUB, actor
 from gpulse.auth.tokens import Tokens
-from gpulse.auth.upgrades import Upgrades
+from gpulse.auth.upgrades import Upgrades, lost_records
 from gpulse.config import Config, DropFolderTable, database_url
 from gpulse.discovery import Source, watch
 from gpulse.errors import StoreError
@@ -105,6 +105,8 @@ class Hub:
             if url is not None:
                 # Whoever tries another folder must not take it for other records.
                 self._say(f"the records are in {records.name}, as [store] or GPULSE_STORE_URL says")
+            if scene is None and (lost := await asyncio.to_thread(lost_records, records, self.config.hub.data)):
+                self._say(lost)
             nodes = self._simulated(scene) if scene is not None else self._real_nodes(sources, records)
             parts = await stack.enter_async_context(nodes)
             access, following = await stack.enter_async_context(self._people(records, listener))

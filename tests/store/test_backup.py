@@ -166,7 +166,7 @@ def test_no_word_is_another(tmp_path, written, name, old, new):
 
 def test_of_a_newer_gpulse(tmp_path, written, monkeypatch):
     monkeypatch.setattr(migrations, "HEAD", "0004")
-    with pytest.raises(StoreError, match=r"all\.gpulse was written by a newer gpulse .* version 0005.*upgrade"):
+    with pytest.raises(StoreError, match=r"all\.gpulse was written by a newer gpulse .* version 0006.*upgrade"):
         restore(written[0], tmp_path / "into")
 
 
@@ -179,10 +179,10 @@ def test_of_an_older_gpulse(tmp_path, bare_url, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(backup, "METADATA", type("Older", (), {"sorted_tables": tables}))
             back_up(records, tmp_path / "old.gpulse")
-    monkeypatch.setattr(migrations, "HEAD", "0005")
+    monkeypatch.setattr(migrations, "HEAD", "0006")
     restore(tmp_path / "old.gpulse", tmp_path / "new", bare_url)
     with Records(tmp_path / "new", bare_url) as records:
-        assert records.read(migrations.version).result() == "0005"
+        assert records.read(migrations.version).result() == "0006"
         assert everything(records)["hub"] == [("old", 0)]
 
 

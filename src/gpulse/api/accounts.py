@@ -187,6 +187,6 @@ ENDPOINTS = (
         path_parameters=_ACCOUNT,
         most_bytes=SMALL_BODY,
         status=201,
-        errors=(*BODY_ERRORS, 404),
+        errors=(*BODY_ERRORS, 404, 429),
     ),
 )

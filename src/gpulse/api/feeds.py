@@ -125,7 +125,7 @@ ENDPOINTS = (
         body=NewFeed,
         most_bytes=SMALL_BODY,
         status=201,
-        errors=(*BODY_ERRORS, 404, 409, 422),
+        errors=(*BODY_ERRORS, 404, 409, 422, 429),
     ),
     Endpoint(
         path="/api/v1/me/feeds/{feed}",

@@ -234,7 +234,7 @@ ENDPOINTS = (
         body=JoinRequest,
         status=201,
         admit=admit_join,
-        errors=(400, 401, 403, 406, 408, 409, 413, 415, 503),
+        errors=(400, 401, 403, 406, 408, 409, 413, 415, 429, 503),
     ),
     Endpoint(
         path="/api/v1/ingest/agent",

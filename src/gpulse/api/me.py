@@ -247,7 +247,7 @@ ENDPOINTS = (
         body=NewKey,
         most_bytes=SMALL_BODY,
         status=201,
-        errors=(*BODY_ERRORS, 409),
+        errors=(*BODY_ERRORS, 409, 429),
     ),
     Endpoint(
         path="/api/v1/me/keys/{key}",

@@ -12,6 +12,7 @@ from gpulse.auth.identity import ALL_SCOPES, Identity, Way
 from gpulse.auth.keys import Keys
 from gpulse.auth.known import Known, Rows
 from gpulse.auth.links import Links
+from gpulse.auth.pace import Pace
 from gpulse.auth.passwords import Passwords
 from gpulse.auth.refused_links import RefusedLinks
 from gpulse.auth.roles import role_of
@@ -55,10 +56,12 @@ class Directory:
         self._noted_at = self._tidied_at = clock()
         self.hub_id = records.read(hub_id).result()
         self.sessions = Sessions(self._known, clock, idle_seconds, session_seconds)
-        self.keys = Keys(self._known, clock)
+        # One for all that an account makes: each leaves rows and entries that are kept for long.
+        pace = Pace()
+        self.keys = Keys(self._known, clock, pace)
         self.accounts = Accounts(self._known, self.sessions, passwords or Passwords(), clock)
-        self.links = Links(self._known, clock)
-        self.feeds = Feeds(self._known, clock)
+        self.links = Links(self._known, clock, pace)
+        self.feeds = Feeds(self._known, clock, pace)
         self.audit = Audit(self._known, clock)
         self.refused_links = RefusedLinks(self.audit, clock)
 

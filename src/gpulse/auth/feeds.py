@@ -11,6 +11,7 @@ from gpulse.auth import changing, secret_text
 from gpulse.auth.keys import rests
 from gpulse.auth.known import Known, Rows
 from gpulse.auth.noting import THE_HUB, Actor, note
+from gpulse.auth.pace import Pace
 from gpulse.errors import AccountError
 from gpulse.store import feeds as table
 from gpulse.store.feeds import FeedRow
@@ -31,12 +32,14 @@ class FeedView(msgspec.Struct, frozen=True, kw_only=True):
 class Feeds:
     """All in the database: calendars ask a few times a day."""
 
-    def __init__(self, known: Known, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, known: Known, clock: Callable[[], float] = time.time, pace: Pace | None = None) -> None:
         self._known = known
         self._clock = clock
+        self._pace = pace or Pace()
 
     async def make(self, account: str, scope: str, *, by: Actor = THE_HUB) -> str:
         """The secret for the address, which is nowhere else."""
+        self._pace.take(account)
         text, parts = secret_text.make(_PREFIX)
 
         def work(connection: Connection) -> tuple[None, Rows]:

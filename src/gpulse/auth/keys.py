@@ -11,6 +11,7 @@ from gpulse.auth import changing, secret_text
 from gpulse.auth.identity import ALL_SCOPES, SCOPES, Identity
 from gpulse.auth.known import Known, Rows
 from gpulse.auth.noting import THE_HUB, Actor, note
+from gpulse.auth.pace import Pace
 from gpulse.auth.roles import role_of
 from gpulse.auth.views import KeyState, KeyView
 from gpulse.errors import AccountError, SignInRefused
@@ -38,9 +39,10 @@ class Keys:
     `used` has those whose last use is not in the database yet.
     """
 
-    def __init__(self, known: Known, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, known: Known, clock: Callable[[], float] = time.time, pace: Pace | None = None) -> None:
         self._known = known
         self._clock = clock
+        self._pace = pace or Pace()
         self.used: dict[str, float] = {}
         # Proofs for ids that no key has look like any other.
         self._decoy = secrets.token_bytes(32)
@@ -57,6 +59,7 @@ class Keys:
         """The key's text, which is nowhere else; AccountError where it cannot be. Every key ends."""
         name, wanted = _label(label), _scopes(scopes)
         ends = self._end(expires_at)
+        self._pace.take(account)
         text, parts = secret_text.make(PREFIX)
 
         def work(connection: Connection) -> tuple[None, Rows]:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from gpulse.auth import changing, secret_text
 from gpulse.auth.known import Known, Rows
 from gpulse.auth.noting import THE_HUB, Actor, note
+from gpulse.auth.pace import Pace
 from gpulse.errors import SignInRefused
 from gpulse.store import links as table
 from gpulse.store.accounts import Account
@@ -20,12 +21,14 @@ _PREFIX = "gpl"
 class Links:
     """All in the database: of two who redeem one link, in whichever processes, one is let in."""
 
-    def __init__(self, known: Known, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, known: Known, clock: Callable[[], float] = time.time, pace: Pace | None = None) -> None:
         self._known = known
         self._clock = clock
+        self._pace = pace or Pace()
 
     async def make(self, account: str, seconds: float = 3600.0, *, alone: bool = False, by: Actor = THE_HUB) -> str:
         """Return the code for a new link, which is nowhere else. `alone` ends the account's other links."""
+        self._pace.take(account)
         text, parts = secret_text.make(_PREFIX)
 
         def work(connection: Connection) -> tuple[None, Rows]:

@@ -13,6 +13,7 @@ from gpulse.auth import making, revoking, token_text
 from gpulse.auth.listing import TokenView, view, views
 from gpulse.auth.node_names import names_of
 from gpulse.auth.noting import THE_HUB, Actor
+from gpulse.auth.pace import Pace
 from gpulse.auth.trades import Trade, Trades
 from gpulse.auth.verdicts import refusal
 from gpulse.errors import StoreError, TokenError, TokenRefused
@@ -69,6 +70,7 @@ class Tokens:
         self._names: frozenset[str] | None = None
         # By id, tokens whose first use is not in the database yet.
         self._uses: dict[str, float] = {}
+        self._pace = Pace(10, 60.0)
         self._trades = Trades(records, self._take, self._uses, clock)
         self._version = records.version().result()
         self._revision = 0
@@ -119,6 +121,8 @@ class Tokens:
 
     async def trade(self, join: JoinToken, node: str, address: str = "") -> str:
         """The text of a new token for the node; TokenRefused where the join token is not, or no longer, for it."""
+        # Each leaves rows and entries that are kept for long.
+        self._pace.take(f"{join.id} {node}")
         return await self._trades.trade(Trade(join.id, node, address))
 
     async def refresh(self) -> Changes:

@@ -3,10 +3,14 @@
 import hmac
 import os
 import secrets
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
+from sqlalchemy import Connection
+
 from gpulse.errors import StoreError
+from gpulse.store import Records, audit, tokens
 from gpulse.store.sqlite import make_folder
 
 FILE = "agent.key"
@@ -26,6 +30,22 @@ class Upgrades:
     def sign(self, node: str, data: bytes) -> str:
         """Tells the node that its own hub sent this."""
         return hmac.new(self.upgrade_key(node).encode("ascii"), data, sha256).hexdigest()
+
+
+def lost_records(records: Records, folder: Path) -> str:
+    """Say that the records may have been lost: the hub has run on this folder before, and they are empty."""
+    path = folder / FILE
+    if not path.exists() or not records.read(_is_empty).result():
+        return ""
+    made = datetime.fromtimestamp(path.stat().st_mtime).strftime("%Y-%m-%d")
+    return (
+        f"{records.name} is empty, but {path} is there since {made}: if accounts, tokens and reservations were lost,"
+        " stop the hub now and restore a backup (gpulse restore FILE)"
+    )
+
+
+def _is_empty(connection: Connection) -> bool:
+    return audit.last_at(connection) is None and not tokens.any_there(connection)
 
 
 def _key(path: Path) -> bytes:

@@ -21,7 +21,7 @@ from gpulse.cli import own_keys, terminal
 from gpulse.cli.connections import LocalHandler, ProvingHandler
 from gpulse.cli.hub_url import DEFAULT_HUB, checked, is_loopback
 from gpulse.cli.only_utf8 import only_utf8
-from gpulse.cli.up import read_config
+from gpulse.cli.up import own_config
 from gpulse.config import Config
 from gpulse.errors import HubError, HubRefused, HubSilent
 
@@ -92,7 +92,7 @@ class Hub:
         if fingerprint is not None and not self._secure():
             raise HubError(f"--fingerprint goes with a hub at https://, and {self.url} is not; name it with --hub URL")
         self._fingerprint = fingerprint
-        settings = read_config(None)[0] if is_loopback(self.url) else Config()
+        settings = own_config() if is_loopback(self.url) else Config()
         self._data = data or settings.hub.data
         self._secured = self._secure_handler()
         self._key = own_keys.find(self.url)

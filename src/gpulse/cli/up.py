@@ -1,5 +1,6 @@
 """gpulse up: the hub, with this machine and nodes over SSH."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -7,8 +8,12 @@ import msgspec
 import typer
 
 from gpulse.config import Config, load
+from gpulse.config.files import other_owner
+from gpulse.errors import ConfigError
 
 _DEFAULT_CONFIG = Path("gpulse.toml")
+# A folder whose settings count, whoever owns them: those that are mounted into a container.
+_TRUSTED = "GPULSE_TRUST_FOLDER"
 
 ConfigPath = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="Settings (default: ./gpulse.toml if it is there).")
@@ -64,12 +69,35 @@ def up(
 
 
 def read_config(path: Path | None) -> tuple[Config, Path | None]:
-    """The settings and the file they came from; without a name it may be missing."""
-    if path is None:
-        if not _DEFAULT_CONFIG.exists():
-            return Config(), None
-        path = _DEFAULT_CONFIG
-    return load(path), path
+    """Return the settings and the file they came from; without a name it may be missing.
+
+    A file that nobody named, and that is somebody else's, is refused: settings can name programs to run.
+    """
+    if path is not None:
+        return load(path), path
+    if not _DEFAULT_CONFIG.exists():
+        return Config(), None
+    if owner := _stranger():
+        raise ConfigError(
+            [
+                f"{_DEFAULT_CONFIG.absolute()} belongs to {owner}, and its settings could run programs as you; if you"
+                f" trust it, name it: --config {_DEFAULT_CONFIG}"
+            ]
+        )
+    return load(_DEFAULT_CONFIG), _DEFAULT_CONFIG
+
+
+def own_config() -> Config:
+    """Return the settings of this folder, or the defaults if there are none or they are somebody else's."""
+    return Config() if not _DEFAULT_CONFIG.exists() or _stranger() else load(_DEFAULT_CONFIG)
+
+
+def _stranger() -> str:
+    """Return whose the file of this folder is, if neither one's own nor root's; images trust a folder of theirs."""
+    trusted = os.environ.get(_TRUSTED, "")
+    if trusted and Path(trusted).resolve() == Path.cwd():
+        return ""
+    return other_owner(_DEFAULT_CONFIG)
 
 
 def with_options(config: Config, host: str | None, port: int | None, data: Path | None) -> Config:

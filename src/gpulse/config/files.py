@@ -1,5 +1,7 @@
 """Read a file that a person keeps, and tell who else can."""
 
+import os
+import pwd
 import shlex
 import stat
 from pathlib import Path
@@ -46,6 +48,17 @@ def is_file_name(text: str) -> bool:
     return (
         text.isprintable() and 0 < len(text.encode()) <= LONGEST_NAME and "/" not in text and not text.startswith(".")
     )
+
+
+def other_owner(path: Path) -> str:
+    """Return whose file it is, or whose link to it; "" if it is this user's own or root's."""
+    for found in (path.lstat(), path.stat()):
+        if found.st_uid not in (os.geteuid(), 0):
+            try:
+                return pwd.getpwuid(found.st_uid).pw_name
+            except KeyError:
+                return f"the user with the number {found.st_uid}"
+    return ""
 
 
 def reason(error: OSError) -> str:

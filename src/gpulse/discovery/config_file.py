@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from gpulse.config import Config, ConsulTable, DnsTable, HostFileTable, IniFileTable, Reach, load
+from gpulse.config.files import other_owner, reason
 from gpulse.discovery.asking import Asked, Question
 from gpulse.discovery.consul import Consul
 from gpulse.discovery.dns import Dns
@@ -29,6 +30,8 @@ class ConfigFile:
         self._running = running
         self._first: Config | None = None
         self._config: Config | None = None
+        # Whose the file is, "" for one's own or root's; None before it was read.
+        self._owner: str | None = None
         self._failed = False
         self._files: dict[HostFileTable | IniFileTable, Steady] = {}
         self._asked: dict[ConsulTable | DnsTable, Asked] = {}
@@ -72,6 +75,7 @@ class ConfigFile:
         """The settings; those of before where there is a mistake in them now: other sources are followed on."""
         try:
             config = load(self._path)
+            self._check_owner()
         except ConfigError as error:
             if self._config is None:
                 raise DiscoveryError(str(error)) from error
@@ -86,6 +90,17 @@ class ConfigFile:
         for key in (key for key in changed(self._running, config) if key in edited):
             problem(f"{self._path}: {key} has changed; restart gpulse to apply it")
         return config
+
+    def _check_owner(self) -> None:
+        """Raise ConfigError if the file has become another user's: the one who started the hub trusted its owner."""
+        try:
+            owner = other_owner(self._path)
+        except OSError as error:
+            raise ConfigError([f"{self._path}: cannot be read: {reason(error)}"]) from error
+        if self._owner is None:
+            self._owner = owner
+        elif owner and owner != self._owner:
+            raise ConfigError([f"{self._path}: belongs to {owner} now; restart gpulse if you trust it"])
 
 
 def changed(before: Config, after: Config) -> list[str]:

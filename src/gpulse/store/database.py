@@ -26,6 +26,9 @@ class Database(Protocol):
     def connect(self) -> Connection:
         """A connection on which transactions begin by a statement; others can see that the database is in use."""
 
+    def check(self) -> None:
+        """Raise StoreError if what is connected to is no longer what others find; called before each transaction."""
+
     def release(self) -> None:
         """It is no longer in use."""
 

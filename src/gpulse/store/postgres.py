@@ -102,6 +102,9 @@ class PostgresServer:
                 " database as they are there"
             ) from error
 
+    def check(self) -> None:
+        """The server sees to it."""
+
     def release(self) -> None:
         """The server knows when the connection ends."""
 

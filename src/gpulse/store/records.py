@@ -139,6 +139,7 @@ class Records:
     def _transact(self, kind: Kind, work: Callable[[Connection], T]) -> T:
         used_before = self._connection is not None
         connection = self._connected()
+        self._database.check()
         self._begins = self._database.begins[kind]
         begun = saving = False
         try:

@@ -61,6 +61,8 @@ class SqliteFile:
         self._locked = locked
         self.name = str(path)
         self._lock: int | None = None
+        # Of the file that is connected to.
+        self._identity: tuple[int, int] | None = None
 
     def connect(self) -> Connection:
         make_folder(self.path.parent)
@@ -70,9 +72,20 @@ class SqliteFile:
         try:
             # Digests and hashes do not belong into what a mistake of ours prints.
             engine = create_engine("sqlite://", creator=self._opened, poolclass=NullPool, hide_parameters=True)
-            return engine.connect()
+            connection = engine.connect()
         except DBAPIError as error:
             raise self._in_words(error.orig or error) from error
+        if self._identity is None:
+            self._identity = _identity(self.path)
+        return connection
+
+    def check(self) -> None:
+        """SQLite itself would go on writing into a file that has been removed."""
+        if self._identity is not None and _identity(self.path) != self._identity:
+            raise StoreError(
+                f"{self.path} was removed or replaced while gpulse was using it, so nothing is written any more; put"
+                " the file back, or stop gpulse and restore a backup (gpulse restore FILE)"
+            )
 
     def release(self) -> None:
         if self._lock is not None:
@@ -119,6 +132,14 @@ class SqliteFile:
             driver.close()
             raise
         return driver
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def take_lock(folder: Path, how: int) -> int:

@@ -139,6 +139,10 @@ def members(connection: Connection, identity: str) -> frozenset[str]:
     return frozenset((told or "").split(","))
 
 
+def any_there(connection: Connection) -> bool:
+    return connection.execute(select(tokens.c.id).limit(1)).scalar() is not None
+
+
 def add(connection: Connection, rows: Sequence[TokenRow], names: Collection[str] | None = None) -> None:
     """`names` are the members of a join token."""
     told = None if names is None else ",".join(names)

@@ -4410,6 +4410,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
+            /** @description Too much was sent; send less, later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
             /** @description The hub does not work as it should. */
             503: {
                 headers: {
@@ -5352,6 +5361,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorAnswer"];
                 };
             };
+            /** @description Too much was sent; send less, later. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
             /** @description The hub does not work as it should. */
             503: {
                 headers: {
@@ -6152,6 +6170,15 @@ export interface operations {
             };
             /** @description The hub is not known by the name it was asked by. */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too much was sent; send less, later. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7155,6 +7182,15 @@ export interface operations {
             };
             /** @description The hub is not known by the name it was asked by. */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            /** @description Too much was sent; send less, later. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };

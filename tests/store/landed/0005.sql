@@ -1,0 +1,183 @@
+BEGIN TRANSACTION;
+CREATE TABLE accounts (
+	id VARCHAR(12) NOT NULL, 
+	name TEXT NOT NULL, 
+	folded TEXT NOT NULL, 
+	display TEXT NOT NULL, 
+	role VARCHAR(8) NOT NULL, 
+	password TEXT, 
+	issuer TEXT, 
+	subject TEXT, 
+	created_at DOUBLE NOT NULL, 
+	signed_in_at DOUBLE, 
+	disabled_at DOUBLE, 
+	revision INTEGER NOT NULL, 
+	CONSTRAINT pk_accounts PRIMARY KEY (id), 
+	CONSTRAINT uq_accounts_folded UNIQUE (folded)
+);
+INSERT INTO "accounts" VALUES('cccccccccccc','ann','ann','display of accounts','admin','$argon2id$x',NULL,NULL,1.5,1.5,NULL,1);
+CREATE TABLE alembic_version (
+	version_num VARCHAR(32) NOT NULL, 
+	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
+);
+INSERT INTO "alembic_version" VALUES('0005');
+CREATE TABLE audit (
+	id INTEGER NOT NULL, 
+	at DOUBLE NOT NULL, 
+	who TEXT NOT NULL, 
+	way VARCHAR(9) NOT NULL, 
+	address TEXT NOT NULL, 
+	action TEXT NOT NULL, 
+	target TEXT NOT NULL, 
+	detail TEXT NOT NULL, 
+	CONSTRAINT pk_audit PRIMARY KEY (id)
+);
+INSERT INTO "audit" VALUES(1,1.5,'who of audit','local','address of audit','imported','target of audit','{"role":"admin"}');
+CREATE TABLE feeds (
+	id VARCHAR(12) NOT NULL, 
+	account VARCHAR(12) NOT NULL, 
+	scope TEXT NOT NULL, 
+	digest BLOB NOT NULL, 
+	made_at DOUBLE NOT NULL, 
+	revoked_at DOUBLE, 
+	CONSTRAINT pk_feeds PRIMARY KEY (id), 
+	CONSTRAINT fk_feeds_account FOREIGN KEY(account) REFERENCES accounts (id)
+);
+INSERT INTO "feeds" VALUES('bbbbbbbbbbbb','cccccccccccc','mine',X'000102030405060708090A0B0C0D0E0F101112131415161718191A1B1C1D1E1F',1.5,NULL);
+CREATE TABLE hub (
+	id VARCHAR(32) NOT NULL, 
+	revision INTEGER NOT NULL, 
+	CONSTRAINT pk_hub PRIMARY KEY (id)
+);
+INSERT INTO "hub" VALUES('11111111111111111111111111111111',9);
+CREATE TABLE keys (
+	id VARCHAR(12) NOT NULL, 
+	account VARCHAR(12) NOT NULL, 
+	digest BLOB NOT NULL, 
+	label TEXT NOT NULL, 
+	scopes TEXT NOT NULL, 
+	created_at DOUBLE NOT NULL, 
+	expires_at DOUBLE, 
+	used_at DOUBLE, 
+	ended_at DOUBLE, 
+	revision INTEGER NOT NULL, 
+	CONSTRAINT pk_keys PRIMARY KEY (id), 
+	CONSTRAINT fk_keys_account FOREIGN KEY(account) REFERENCES accounts (id)
+);
+INSERT INTO "keys" VALUES('dddddddddddd','cccccccccccc',X'000102030405060708090A0B0C0D0E0F101112131415161718191A1B1C1D1E1F','label of keys','read,write',1.5,1.5,1.5,NULL,1);
+CREATE TABLE links (
+	id VARCHAR(12) NOT NULL, 
+	account VARCHAR(12) NOT NULL, 
+	digest BLOB NOT NULL, 
+	expires_at DOUBLE NOT NULL, 
+	CONSTRAINT pk_links PRIMARY KEY (id), 
+	CONSTRAINT fk_links_account FOREIGN KEY(account) REFERENCES accounts (id)
+);
+INSERT INTO "links" VALUES('ffffffffffff','cccccccccccc',X'000102030405060708090A0B0C0D0E0F101112131415161718191A1B1C1D1E1F',1.5);
+CREATE TABLE reservation_changes (
+	id INTEGER NOT NULL, 
+	reservation VARCHAR(12) NOT NULL, 
+	at DOUBLE NOT NULL, 
+	"by" TEXT NOT NULL, 
+	action VARCHAR(9) NOT NULL, 
+	"before" TEXT, 
+	"after" TEXT NOT NULL, 
+	CONSTRAINT pk_reservation_changes PRIMARY KEY (id), 
+	CONSTRAINT fk_reservation_changes_reservation FOREIGN KEY(reservation) REFERENCES reservations (id)
+);
+INSERT INTO "reservation_changes" VALUES(1,'aaaaaaaaaaaa',1.5,'by of reservation_changes','imported',NULL,'{"id": "aaaaaaaaaaaa", "person": "ann", "places": [["gpu01", "0"]], "end": 5.0}');
+CREATE TABLE reservation_origins (
+	id INTEGER NOT NULL, 
+	reservation VARCHAR(12) NOT NULL, 
+	host TEXT NOT NULL, 
+	"index" TEXT NOT NULL, 
+	name TEXT NOT NULL, 
+	end_at DOUBLE NOT NULL, 
+	CONSTRAINT pk_reservation_origins PRIMARY KEY (id), 
+	CONSTRAINT fk_reservation_origins_reservation FOREIGN KEY(reservation) REFERENCES reservations (id)
+);
+INSERT INTO "reservation_origins" VALUES(1,'aaaaaaaaaaaa','gpu01','0','ann',5.0);
+CREATE TABLE reservation_places (
+	reservation VARCHAR(12) NOT NULL, 
+	node TEXT NOT NULL, 
+	"index" TEXT NOT NULL, 
+	CONSTRAINT pk_reservation_places PRIMARY KEY (reservation, node, "index"), 
+	CONSTRAINT fk_reservation_places_reservation FOREIGN KEY(reservation) REFERENCES reservations (id)
+);
+INSERT INTO "reservation_places" VALUES('aaaaaaaaaaaa','gpu01','0');
+CREATE TABLE reservations (
+	id VARCHAR(12) NOT NULL, 
+	person TEXT NOT NULL, 
+	maker TEXT NOT NULL, 
+	start_at DOUBLE NOT NULL, 
+	end_at DOUBLE NOT NULL, 
+	last_at DOUBLE NOT NULL, 
+	comment TEXT NOT NULL, 
+	hold BOOLEAN NOT NULL, 
+	imported BOOLEAN NOT NULL, 
+	made_at DOUBLE NOT NULL, 
+	changed_at DOUBLE, 
+	ended_at DOUBLE, 
+	ending VARCHAR(9), 
+	revision INTEGER NOT NULL, 
+	CONSTRAINT pk_reservations PRIMARY KEY (id)
+);
+INSERT INTO "reservations" VALUES('aaaaaaaaaaaa','ann','root',1.5,5.0,1.5,'comment of reservations',0,1,1.5,1.5,NULL,NULL,1);
+CREATE TABLE sessions (
+	id VARCHAR(12) NOT NULL, 
+	account VARCHAR(12) NOT NULL, 
+	digest BLOB NOT NULL, 
+	page_digest BLOB NOT NULL, 
+	address TEXT NOT NULL, 
+	browser TEXT NOT NULL, 
+	by_link BOOLEAN NOT NULL, 
+	created_at DOUBLE NOT NULL, 
+	seen_at DOUBLE NOT NULL, 
+	ended_at DOUBLE, 
+	revision INTEGER NOT NULL, 
+	CONSTRAINT pk_sessions PRIMARY KEY (id), 
+	CONSTRAINT fk_sessions_account FOREIGN KEY(account) REFERENCES accounts (id)
+);
+INSERT INTO "sessions" VALUES('eeeeeeeeeeee','cccccccccccc',X'000102030405060708090A0B0C0D0E0F101112131415161718191A1B1C1D1E1F',X'000102030405060708090A0B0C0D0E0F101112131415161718191A1B1C1D1E1F','address of sessions','browser of sessions',0,1.5,1.5,NULL,1);
+CREATE TABLE tokens (
+	id VARCHAR(12) NOT NULL, 
+	kind VARCHAR(4) NOT NULL, 
+	nodes TEXT NOT NULL, 
+	digest BLOB NOT NULL, 
+	replaces BOOLEAN NOT NULL, 
+	created_at DOUBLE NOT NULL, 
+	expires_at DOUBLE, 
+	used_at DOUBLE, 
+	ended_at DOUBLE, 
+	ended VARCHAR(8), 
+	joined_by VARCHAR(12), 
+	revision INTEGER NOT NULL, 
+	members TEXT, 
+	CONSTRAINT pk_tokens PRIMARY KEY (id), 
+	CONSTRAINT fk_tokens_joined_by FOREIGN KEY(joined_by) REFERENCES tokens (id)
+);
+INSERT INTO "tokens" VALUES('000000000000','node','gpu01',X'000102030405060708090A0B0C0D0E0F101112131415161718191A1B1C1D1E1F',0,1.5,1.5,1.5,NULL,NULL,NULL,1,NULL);
+CREATE TABLE writes (
+	number BIGINT NOT NULL
+);
+INSERT INTO "writes" VALUES(0);
+CREATE INDEX ix_tokens_nodes ON tokens (nodes);
+CREATE INDEX ix_tokens_revision ON tokens (revision);
+CREATE UNIQUE INDEX one_live_token ON tokens (nodes) WHERE kind = 'node' AND ended_at IS NULL;
+CREATE INDEX ix_accounts_revision ON accounts (revision);
+CREATE UNIQUE INDEX one_subject ON accounts (issuer, subject) WHERE issuer IS NOT NULL;
+CREATE INDEX ix_sessions_account ON sessions (account);
+CREATE INDEX ix_sessions_revision ON sessions (revision);
+CREATE INDEX ix_keys_account ON keys (account);
+CREATE INDEX ix_keys_revision ON keys (revision);
+CREATE INDEX ix_links_account ON links (account);
+CREATE INDEX ix_audit_at ON audit (at);
+CREATE INDEX ix_reservations_person_last_at ON reservations (person, last_at);
+CREATE INDEX ix_reservations_last_at ON reservations (last_at);
+CREATE INDEX ix_reservations_revision ON reservations (revision);
+CREATE INDEX ix_reservation_places_node_index ON reservation_places (node, "index");
+CREATE INDEX ix_reservation_changes_reservation ON reservation_changes (reservation);
+CREATE INDEX ix_feeds_account ON feeds (account);
+CREATE INDEX ix_reservation_origins_reservation ON reservation_origins (reservation);
+CREATE INDEX ix_reservation_origins_end_at ON reservation_origins (end_at);
+COMMIT;
