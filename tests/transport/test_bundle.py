@@ -119,6 +119,20 @@ def test_nothing_is_imported_from_where_it_runs(fake, tmp_path):
         assert snapshot["reports"] == []
 
 
+@pytest.mark.parametrize("version", interpreters())
+@pytest.mark.parametrize("path", [":/nowhere", "{folder}", "."], ids=["an empty entry", "its folder", "a dot"])
+def test_nothing_is_imported_from_where_it_runs_by_pythonpath(version, path, fake, tmp_path):
+    """An empty entry of PYTHONPATH becomes the folder by its full name, and some write the folder itself."""
+    fake.describe(h100_node(1))
+    for name in ("struct", "json", "select", "socket", "pynvml", "gpulse_probe", "sitecustomize", "usercustomize"):
+        (tmp_path / f"{name}.py").write_text("import os; os.write(1, b'somebody else was imported'); os._exit(77)\n")
+    environment = {**fake.environment(), "PYTHONPATH": path.format(folder=tmp_path)}
+    options = ("--stream", "--interval", "0.2", "--until-eof")
+    with boot("sh", environment, *options, python=interpreters()[version], directory=tmp_path) as probe:
+        after_marker(probe)
+        assert probe.next()["reports"] == []
+
+
 def test_end_of_standard_input_ends_the_probe(fake):
     fake.describe(h100_node(1))
     with boot("sh", fake.environment(), "--stream", "--interval", "30", "--until-eof") as probe:

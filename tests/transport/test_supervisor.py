@@ -225,6 +225,22 @@ def test_this_machine(fake, monkeypatch):
     assert seen.downs == {}
 
 
+def test_this_machine_is_not_read_by_what_lies_in_the_folder(monkeypatch, tmp_path):
+    for name in ("gpulse_probe", "json", "struct"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('somebody else was imported')\n")
+    monkeypatch.chdir(tmp_path)
+
+    async def run():
+        recorder = Recorder()
+        supervisor = Supervisor(recorder, {LocalTarget: local.stream})
+        supervisor.set_targets([LocalTarget("here", 0.2)])
+        await recorder.until(lambda: recorder.lines["here"] or recorder.downs["here"], PATIENCE_SECONDS)
+        await supervisor.stop()
+        return recorder
+
+    assert asyncio.run(run()).downs["here"] == []
+
+
 def test_this_machine_with_a_probe_that_cannot_start(monkeypatch, tmp_path):
     broken = tmp_path / "python"
     broken.write_text("#!/bin/sh\necho it is broken >&2\nexit 3\n")

@@ -17,11 +17,10 @@ from gpulse_probe.nvidia.names import NUMBERS, STRUCTURES
 
 # One line for sh, bash, dash, tcsh and fish alike, so without ' ! \ and newline. It reads exactly N bytes with
 # os.read, so that what follows on standard input is left alone, and runs the zip's first entry, which is
-# stored as it is: its text begins after a head of 30 bytes and its name, its size stands at byte 18. Nothing is
-# imported from the folder it happens to run in: people have files called struct.py in their homes.
+# stored as it is: its text begins after a head of 30 bytes and its name, its size stands at byte 18.
 FIRST_ENTRY = "boot.py"
 BOOT = (
-    'import os,sys;sys.path=[p for p in sys.path if p not in("",".")];n=int(sys.argv[1]);b=bytearray();'
+    "import os,sys;n=int(sys.argv[1]);b=bytearray();"
     "[b.extend(os.read(0,n-len(b))or sys.exit(9))for _ in iter(lambda:len(b)<n,False)];"
     f'exec(bytes(b[{30 + len(FIRST_ENTRY)}:{30 + len(FIRST_ENTRY)}+int.from_bytes(b[18:22],"little")]))'
 )
@@ -55,6 +54,9 @@ AGENT_ONLY = (
     "uplink.py",
     "websocket.py",
 )
+# Isolated: nothing is imported from the folder it happens to run in, nor from where PYTHONPATH leads, be it an empty
+# entry, which is that folder again: people have files called struct.py in their homes.
+_ISOLATED = "-I"
 _RUN_AS_FILE = "import sys\nfrom gpulse_probe.__main__ import main\n\nsys.exit(main())\n"
 # The same sources make the same bytes, so that a version can be told by its content.
 _making = Lock()
@@ -68,7 +70,7 @@ class Bundle:
 
     def command(self, *arguments: str, python: str = "python3") -> str:
         """The shell command that boots the bundle from its standard input."""
-        return " ".join([python, "-c", f"'{BOOT}'", str(len(self.data)), *map(shlex.quote, arguments)])
+        return " ".join([python, _ISOLATED, "-c", f"'{BOOT}'", str(len(self.data)), *map(shlex.quote, arguments)])
 
 
 def make_bundle() -> Bundle:

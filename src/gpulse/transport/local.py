@@ -29,6 +29,8 @@ async def stream(target: LocalTarget, feed: Feed) -> None:
     feed.within(FIRST_LINE_SECONDS, NodeLost("its probe said nothing", "run: gpulse probe --pretty", "probe"))
     process = await asyncio.create_subprocess_exec(
         sys.executable,
+        # Without the folder that the hub was started in, where anything may lie.
+        "-P",
         "-m",
         "gpulse_probe",
         *PROBE_OPTIONS,
