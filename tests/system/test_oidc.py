@@ -286,3 +286,41 @@ def test_who_runs_the_hub_is_connected_by_what_the_refusal_says(issuer: str, tmp
 
         site.hub.until(signs_in)
         assert site.refusal(claims | {"sub": "u-9"})[0] == 403, "another who is called like that is still another"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "x" * 300_000,
+        "<img src=x onerror=alert(1)>",
+        "ann\x1b[2J",
+        "ann\u202ebob",
+        "ann\nbob",
+        "../../ann",
+        "ann\0",
+        " ",
+    ],
+    ids=lambda name: repr(name[:30]),
+)
+def test_names_that_no_account_can_have(lied_to: Site, name: str):
+    """They are refused in few words, and nothing of them is in the log as it came."""
+    status, text = lied_to.refusal({**ANN, "sub": f"u-{name[:20]!r}", "preferred_username": name})
+    assert status in (400, 401, 403, 422, 429), text[:200]
+    assert len(text) < 2000
+    assert not set("\x1b\u202e\0") & set(lied_to.hub.said())
+    listed = subprocess.run(
+        [GPULSE, "user", "list", "--json", "--data", lied_to.data],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout
+    assert name not in [one["name"] for one in json.loads(listed)]
+
+
+def test_a_display_name_is_text_of_a_bounded_length(issuer: str, tmp_path: Path):
+    with hub_with(issuer, tmp_path) as site:
+        for number, display in enumerate(["x" * 5000, "Ann\x1b[2J\u202e\n", "<img src=x onerror=alert(1)>"]):
+            me = site.me({**ANN, "sub": f"d-{number}", "preferred_username": f"d{number}", "name": display})
+            assert len(me["display"] or "") <= 200
+            assert not set("\x1b\u202e\n") & set(me["display"] or "")

@@ -27,6 +27,13 @@ _FRESH_SECONDS = 3600.0
 _TROUBLE_SECONDS = 10.0
 # Whoever comes with codes that are none must not make us ask the provider without end.
 _AT_ONCE = 4
+# What an answer unpacks to could not be bounded: so it comes as it is.
+_ACCEPTED = {"Accept": "application/json", "Accept-Encoding": "identity"}
+_MOST_KEYS = 50
+# What a key to check signatures with is made of. Others would cost time: of a private exponent, primes are computed.
+_PUBLIC = ("kty", "kid", "use", "alg", "n", "e", "crv", "x", "y")
+# RSA with 16,384 bits has 2,731.
+_LONGEST_PART = 3000
 
 
 class Provider:
@@ -109,10 +116,11 @@ class Provider:
 
     async def keys(self) -> KeySet:
         found = await self._json("GET", (await self.metadata())["jwks_uri"])
+        shown = found.get("keys")
         usable = []
-        for one in found.get("keys") or []:
+        for one in shown[:_MOST_KEYS] if isinstance(shown, list) else ():
             try:
-                usable += KeySet.import_key_set({"keys": [one]}).keys
+                usable += KeySet.import_key_set({"keys": [_public(one)]}).keys
             except (JoseError, ValueError, TypeError, KeyError):
                 # Of a kind that is not known here: another may be what signs.
                 continue
@@ -142,11 +150,11 @@ class Provider:
                 self._turn,
                 httpx.AsyncClient(timeout=_SECONDS, follow_redirects=False) as client,
                 client.stream(
-                    method, url, content=content, headers={"Accept": "application/json", **(headers or {})}, auth=auth
+                    method, url, content=content, headers={**_ACCEPTED, **(headers or {})}, auth=auth
                 ) as answer,
             ):
                 body = bytearray()
-                async for piece in answer.aiter_bytes():
+                async for piece in answer.aiter_raw():
                     body += piece
                     if len(body) > _MOST_BYTES:
                         raise _trouble(f"its answer is larger than {_MOST_BYTES} bytes")
@@ -158,7 +166,7 @@ class Provider:
             ) from None
         try:
             found = msgspec.json.decode(body, type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise _trouble(f"{urlsplit(url).netloc} answers with {answer.status_code} and no JSON") from None
         if answer.status_code != 200:
             # A word for programs; what else it says may repeat what we sent.
@@ -167,11 +175,22 @@ class Provider:
         return found
 
     def _check(self, url: str) -> None:
-        parts = urlsplit(url)
+        try:
+            parts = urlsplit(url)
+        except (ValueError, AttributeError):
+            raise _trouble(f"it leads to {url!r:.100}, which is no address") from None
         if parts.scheme != self._scheme or parts.netloc.lower() not in self._hosts:
             raise _trouble(
                 f"it leads to {parts.scheme}://{parts.netloc:.100}; if that is right, list it in access.oidc.hosts"
             )
+
+
+def _public(key: dict[str, Any]) -> dict[str, Any]:
+    """Return a key without its private parts and remarks; ValueError where it is none."""
+    kept = {name: key[name] for name in _PUBLIC if name in key}
+    if any(not isinstance(value, str) or len(value) > _LONGEST_PART for value in kept.values()):
+        raise ValueError("a part of this key is no text, or too long")
+    return kept
 
 
 def _again(trouble: SignInRefused) -> SignInRefused:
