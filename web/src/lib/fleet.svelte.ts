@@ -73,16 +73,13 @@ export class FleetGpu {
   get parent(): string | null {
     return this.described[5];
   }
-  /** False: a card split into MIG instances. They have a state, it has none. */
+  /** False: a card split into MIG instances, or a GPU of a machine that is counted under another name. */
   get counted(): boolean {
     return this.frame.state[this.slot] !== NOT_COUNTED;
   }
-  /** Of a split card: that of its node. */
-  get state(): GpuState {
-    const number = this.frame.state[this.slot];
-    if (number !== NOT_COUNTED) return GPU_STATES[number];
-    const node = NODE_STATES[this.frame.nodeState[this.node.place]];
-    return node === "stale" ? "stale" : node === "up" ? "busy" : "down";
+  /** null: it is not counted. */
+  get state(): GpuState | null {
+    return GPU_STATES[this.frame.state[this.slot]] ?? null;
   }
   /** 0 to 1 */
   get utilization(): number | null {
