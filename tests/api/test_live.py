@@ -141,7 +141,7 @@ def test_a_filter_narrows_nodes_and_gpus():
 def planes_of(data: bytes) -> tuple[int, dict[str, Any], bytes]:
     """Kind, head with the layout in it, and planes, as docs/api.md describes them."""
     magic, version, kind, zero, length = struct.unpack_from("<4sBBHL", data)
-    assert (magic, version, zero) == (b"GPLS", 1, 0)
+    assert (magic, version, zero) == (b"GPLS", 2, 0)
     head = json.loads(data[12 : 12 + length])
     rest = 12 + length + head.get("layout_bytes", 0)
     if kind == 0:

@@ -87,7 +87,7 @@ def test_slower_probe_is_not_stale_in_between(fleet, clock):
         ({"xid_events": [{"time": 990.0, "xid": 79}]}, False, False, "unhealthy"),
         ({"xid_events": [{"time": 990.0, "xid": 31}]}, False, False, "free"),
         ({"xid_events": [{"time": -9000.0, "xid": 79}]}, False, False, "free"),
-        ({"utilization_ratio": None, "memory_used_bytes": None}, False, False, "free"),
+        ({"utilization_ratio": None, "memory_used_bytes": None}, False, False, "unknown"),
         ({"utilization_ratio": None}, True, False, "busy"),
         ({"utilization_ratio": None, "sm_active_ratio": 0.0}, True, False, "idle"),
     ],
@@ -406,7 +406,7 @@ def test_views_keep_every_field_of_a_gpu(fleet):
     fleet.tick()
     (view,) = fleet.gpus()
     known = fleet.known("n1").current_gpus()[0]
-    assert all(getattr(view, name) == getattr(known, name) for name in known.__struct_fields__)
+    assert all(getattr(view, name) == getattr(known, name) for name in known.__struct_fields__ if name != "age_seconds")
     assert view.pcie_sent_rate_bytes_per_second == 5.0
 
 
@@ -455,7 +455,7 @@ def test_who_is_on_a_node_that_is_down_is_not_known(fleet):
     assert [view.person for view in fleet.people()] == ["alice"]
     fleet.down("n1", "gone")
     assert fleet.people() == []
-    assert fleet.summary().power_watts == 0.0
+    assert fleet.summary().power_watts is None
 
 
 def test_an_error_of_the_hardware_is_forgiven_in_time(fleet):

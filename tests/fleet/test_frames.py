@@ -26,7 +26,7 @@ class Reader:
 
     def take(self, frame):
         magic, version, kind, _zero, size = struct.unpack_from("<4sBBHL", frame)
-        assert (magic, version) == (b"GPLS", 1)
+        assert (magic, version) == (b"GPLS", 2)
         head = json.loads(frame[12 : 12 + size])
         body = frame[12 + size :]
         layout = head.get("layout_bytes", 0)

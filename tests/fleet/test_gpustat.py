@@ -253,11 +253,12 @@ def test_lost_card_is_unhealthy():
 
 
 def test_cards_without_uuid_keep_their_people_apart():
+    known = {"memory.total": 100, "memory.used": 1, "utilization.gpu": 0}
     cards = [
-        {"index": index, "name": name, "memory.total": 100, "processes": [{"pid": 7 + index, "username": user}]}
+        {"index": index, "name": name, **known, "processes": [{"pid": 7 + index, "username": user}]}
         for index, (name, user) in enumerate([("A", "alice"), ("B", "bob")])
     ]
-    idle = {"index": 2, "name": "C", "memory.total": 100, "processes": []}
+    idle = {"index": 2, "name": "C", **known, "processes": []}
     fleet = taken(json.dumps({"gpus": [*cards, idle]}).encode())
     gpus = fleet.gpus()
     assert [(gpu.id, [use.person for use in gpu.people]) for gpu in gpus] == [

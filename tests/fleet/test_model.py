@@ -40,4 +40,4 @@ def test_an_update_is_read_in_two_goes():
 
 def test_hot_figures_are_fields_of_a_gpu():
     assert set(updates.Hot.__struct_fields__) <= set(model.Gpu.__struct_fields__)
-    assert updates.Hot.__struct_fields__ == HOT + health.HEALTH_FIELDS
+    assert updates.Hot.__struct_fields__ == (*HOT, *health.HEALTH_FIELDS, "failed_fields")

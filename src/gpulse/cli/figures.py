@@ -17,6 +17,7 @@ _STATES = {
     "idle": ("▨", "yellow"),
     "reserved": ("◇", "violet"),
     "unhealthy": ("▲", "red"),
+    "unknown": ("?", "yellow"),
     "stale": ("░", "dim"),
     "down": ("✕", "red"),
     "up": ("✓", "green"),
@@ -34,7 +35,7 @@ def state(word: str) -> Span:
 
 def strip(gpus: Iterable[GpuView]) -> list[Span]:
     """One shape per GPU."""
-    return [Span(*_STATES.get(gpu.state, ("?", ""))) for gpu in gpus if gpu.counted]
+    return [Span(*_STATES.get(gpu.state or "", ("?", ""))) for gpu in gpus if gpu.counted]
 
 
 def percent(ratio: float | None) -> str:
@@ -93,7 +94,7 @@ def amount(count: int, one: str, many: str) -> str:
 
 def gpu_states(gpus: Iterable[GpuView]) -> str:
     """How many GPUs there are, and in which states: "320 GPUs: 41 free, 250 busy, 29 idle"."""
-    counts = Counter(gpu.state for gpu in gpus if gpu.counted)
+    counts = Counter(gpu.state for gpu in gpus if gpu.counted and gpu.state is not None)
     told = ", ".join(f"{counts[word]} {word}" for word in reversed(GPU_STATES) if counts[word])
     total = amount(counts.total(), "GPU", "GPUs")
     return f"{total}: {told}" if told else total
@@ -111,18 +112,30 @@ def model(gpu: GpuView) -> str:
 
 
 def people(gpus: Iterable[GpuView]) -> str:
-    """Who is on the GPUs, those with the most memory first."""
+    """Who is on the GPUs, those with the most memory first; "?" stands for those who are not known."""
+    unknown = False
     held: Counter[str] = Counter()
     for gpu in gpus:
-        for use in gpu.people:
+        for use in gpu.people or ():
             held[use.person] += use.memory_bytes or 0
-    return ", ".join(person for person, _ in held.most_common())
+        unknown = unknown or (gpu.counted and gpu.people is None)
+    names = [person for person, _ in held.most_common()]
+    return ", ".join([*names, "?"] if unknown else names)
 
 
 def gpu_sums(gpus: Sequence[GpuView]) -> str:
     """Memory and power of all: "memory 71.2 GiB of 1.2 TiB · 5040 W"."""
     counted = [gpu for gpu in gpus if gpu.counted]
-    used = sum(gpu.memory_used_bytes or 0 for gpu in counted)
-    total = sum(gpu.memory_total_bytes or 0 for gpu in counted)
-    drawn = sum(gpu.power_watts or 0.0 for gpu in gpus)
-    return f"memory {memory(used)} of {memory(total)} · {power(drawn)}"
+    used = [gpu.memory_used_bytes for gpu in counted if gpu.memory_used_bytes is not None]
+    total = [gpu.memory_total_bytes for gpu in counted if gpu.memory_total_bytes is not None]
+    # Of a split card only the card knows its power.
+    cards = [gpu for gpu in gpus if gpu.parent_uuid is None and (gpu.counted or gpu.mig_enabled)]
+    drawn = [gpu.power_watts for gpu in cards if gpu.power_watts is not None]
+    memory_words = f"memory {memory(sum(used)) if used else UNKNOWN} of {memory(sum(total)) if total else UNKNOWN}"
+    power_words = power(sum(drawn)) if drawn else f"power {UNKNOWN}"
+    unknown = len(counted) - min(len(used), len(total))
+    if used and unknown:
+        memory_words += f" ({unknown} unknown)"
+    if drawn and len(drawn) < len(cards):
+        power_words += f" ({len(cards) - len(drawn)} unknown)"
+    return f"{memory_words} · {power_words}"

@@ -59,7 +59,7 @@ def _row(gpu: GpuView) -> list[Cell]:
         Span(gpu.node, "bold"),
         figures.gpu_index(gpu),
         figures.model(gpu),
-        figures.state(gpu.state if gpu.counted else "split"),
+        figures.state(gpu.state or "split"),
         figures.percent(gpu.utilization_ratio),
         figures.used_of(gpu.memory_used_bytes, gpu.memory_total_bytes),
         UNKNOWN if celsius is None else str(celsius),

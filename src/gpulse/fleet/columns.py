@@ -18,6 +18,7 @@ HOT = (
     "power_watts",
     "sm_active_ratio",
     "memory_reserved_bytes",
+    "age_seconds",
 )
 
 
@@ -28,12 +29,18 @@ _COLUMNS = (
     "counted",
     "unhealthy",
     "occupied",
+    "failed",
+    "work_failed",
+    "processes_known",
     "reserved",
     "person",
     "last_busy",
     "idle_since",
     "state",
 )
+
+
+_NODE_COLUMNS = ("state", "last_line", "patience", "devices_age", "outdated", "taken")
 
 
 class GpuColumns:
@@ -50,6 +57,10 @@ class GpuColumns:
         self.counted = np.zeros(0, np.bool_)
         self.unhealthy = np.zeros(0, np.bool_)
         self.occupied = np.zeros(0, np.bool_)
+        # Whether its memory or its processes could not be read this time; the same of its utilization and activity.
+        self.failed = np.zeros(0, np.bool_)
+        self.work_failed = np.zeros(0, np.bool_)
+        self.processes_known = np.zeros(0, np.bool_)
         self.reserved = np.zeros(0, np.bool_)
         self.person = np.zeros(0, np.uint16)
         self.last_busy = np.zeros(0, np.float64)
@@ -95,7 +106,15 @@ class GpuColumns:
         self.last_busy[slots] = -np.inf
         self.idle_since[slots] = np.nan
         self.state[slots] = 0
-        for flags in (self.counted, self.unhealthy, self.occupied, self.reserved):
+        for flags in (
+            self.counted,
+            self.unhealthy,
+            self.occupied,
+            self.failed,
+            self.work_failed,
+            self.processes_known,
+            self.reserved,
+        ):
             flags[slots] = False
 
     def _grow(self, size: int) -> None:
@@ -120,6 +139,9 @@ class NodeColumns:
         self.state = np.zeros(0, np.uint8)
         self.last_line = np.zeros(0, np.float64)
         self.patience = np.zeros(0, np.float64)
+        # How old the values of its GPUs were when its last line came, and whether they are too old by now.
+        self.devices_age = np.zeros(0, np.float64)
+        self.outdated = np.zeros(0, np.bool_)
         self.taken = np.zeros(0, np.bool_)
 
     def take(self) -> int:
@@ -129,13 +151,15 @@ class NodeColumns:
             slot = self.used
             self.used += 1
             if self.used > len(self.state):
-                for name in ("state", "last_line", "patience", "taken"):
+                for name in _NODE_COLUMNS:
                     setattr(self, name, _grown(getattr(self, name), max(64, self.used * 2)))
         self.taken[slot] = True
         return slot
 
     def give_back(self, slot: int) -> None:
         self.state[slot] = 0
+        self.devices_age[slot] = 0.0
+        self.outdated[slot] = False
         self.taken[slot] = False
         self._free.append(slot)
 

@@ -160,7 +160,7 @@ def _missing(gpus_there: int, fitting: list[GpuView], free: dict[str, list[GpuVi
             text += ": " + _few([place_of(gpu) for gpu in there])
     idle = [gpu for gpu in fitting if gpu.state == "idle"]
     if idle:
-        holders = list(dict.fromkeys(use.person for gpu in idle for use in gpu.people))
+        holders = list(dict.fromkeys(use.person for gpu in idle for use in gpu.people or ()))
         text += f"; {len(idle)} more {'is' if len(idle) == 1 else 'are'} idle"
         text += f" but held by {_few(holders)}" if holders else " but hold memory"
     for_me = {gpu.id for gpu in there}

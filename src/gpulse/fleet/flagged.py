@@ -61,6 +61,7 @@ _MAY_HAVE: dict[str, Callable[[Fleet, Node], bool]] = {
     "rows_pending": _told("rows_pending", b'"remapped_rows_pending"'),
     "pages_pending": _told("pages_pending", b'"retired_pages_pending"'),
     "nvlink_down": _told("nvlink_down", b'"nvlink_links_active"'),
+    "fabric": _told("fabric", b'"fabric_'),
     "prohibited": _told("prohibited", b'"compute_mode"'),
     "xid_program": _told("xid_program", b'"xid_events"'),
 }

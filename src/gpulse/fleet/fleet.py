@@ -126,6 +126,7 @@ class Fleet:
             self.node_columns.state[node.slot] = state.STALE_NODE if old else state.UP
             node.reason = ""
             self._note(node, "what it told last is old" if old else "up")
+            state.judge_age(self.node_columns, self.clock(), slice(node.slot, node.slot + 1))
             self._evaluate(node)
 
     def down(self, name: str, reason: str) -> None:
@@ -162,7 +163,7 @@ class Fleet:
         """Once a second: who is stale, and the state of every GPU."""
         began = time.perf_counter()
         now = self.clock()
-        state.mark_stale(self.node_columns, now)
+        state.judge_age(self.node_columns, now, slice(self.node_columns.used))
         state.evaluate(self.gpu_columns, self.node_columns, self.settings.thresholds, now)
         self.recent.tick(self.gpu_columns, self.node_columns, now, self.wall())
         self.generation += 1
@@ -174,7 +175,7 @@ class Fleet:
         for node in self._nodes.values():
             # An error of the hardware is held against a card for some time only.
             if self.gpu_columns.unhealthy[node.start : node.start + node.count].any():
-                taking.judge_health(self, node)
+                taking.judge(self, node)
             # Whoever had the UUIDs of its cards may be gone.
             if node.contested and self.node_columns.state[node.slot] == state.UP:
                 taking.identify(self, node)

@@ -5,7 +5,8 @@ A frame is: 4 bytes "GPLS", 1 byte version, 1 byte kind (0 full, 1 delta), 2 byt
 planes, compressed together with zlib. A plane has one number for each GPU, in the order of the layout: state (u8),
 utilisation (u8), memory used (u8), temperature (u8), power (u16), person (u16), then for each node its state (u8).
 Little-endian. In a delta each byte is the difference to the frame before, modulo 256. Shares are half percents (200
-is 100 %); 255 is unknown, for u16 65535. A state of 7 is a card that is not counted, as its MIG instances are.
+is 100 %); 255 is unknown, for u16 65535. A state of 8 is a GPU that is not counted: a card
+split into MIG instances, which are counted instead, or one of a machine that is listed under another name already.
 
 The layout has models (short names) and nodes; a node has name, display_name, group, rack and gpus, each of which is
 [id, index, number of its model or null, memory in bytes, power limit in watts, UUID of the card it is a part of].
@@ -30,7 +31,7 @@ from gpulse.fleet.planes import WHOLE, as_bytes, as_words
 from gpulse.fleet.sight import SOMEBODY
 
 MAGIC = b"GPLS"
-VERSION = 1
+VERSION = 2
 FULL, DELTA = 0, 1
 _HEAD = struct.Struct("<4sBBHL")
 _encode = msgspec.json.Encoder().encode

@@ -9,24 +9,35 @@ from gpulse.fleet.thresholds import Thresholds
 PROGRAM_XIDS = frozenset({8, 13, 31, 32, 43, 45, 63, 68, 69, 94})
 SLOWED_DOWN = frozenset({"hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowdown", "hw_power_brake_slowdown"})
 # The flags with which nobody should be given the card.
-UNHEALTHY = frozenset({"fault", "rows_failed", "ecc_uncorrected", "xid"})
+UNHEALTHY = frozenset({"fault", "rows_failed", "ecc_uncorrected", "xid", "fabric_failed"})
+# Faults of the NVSwitch fabric with which no job over several GPUs works; with the others it is slower for a while.
+_BROKEN_FABRIC = frozenset({"route_unhealthy", "incorrect_configuration"})
+_FABRIC_IS_WELL = frozenset({"", "success", "n/a"})
 # All flags, the gravest first; `vanished` is told of a card whose process is gone and still holds memory.
 FLAGS = (
     "fault",
     "rows_failed",
     "ecc_uncorrected",
     "xid",
+    "fabric_failed",
     "hot",
     "throttled",
     "vanished",
     "rows_pending",
     "pages_pending",
     "nvlink_down",
+    "fabric",
     "prohibited",
     "xid_program",
 )
 # A change of one of these fields may change a flag that makes a card unhealthy.
-HEALTH_FIELDS = ("fault", "remapped_rows_failed", "ecc_uncorrected_volatile_total")
+HEALTH_FIELDS = (
+    "fault",
+    "remapped_rows_failed",
+    "ecc_uncorrected_volatile_total",
+    "fabric_status",
+    "fabric_faults",
+)
 
 
 def flags(gpu: Gpu, thresholds: Thresholds, now: float) -> list[str]:
@@ -43,6 +54,8 @@ def flags(gpu: Gpu, thresholds: Thresholds, now: float) -> list[str]:
         found.append("xid")
     elif recent:
         found.append("xid_program")
+    if _fabric_failed(gpu):
+        found.append("fabric_failed")
     limit = gpu.temperature_slowdown_celsius
     if limit and (gpu.temperature_celsius or 0) >= limit - thresholds.hot_margin_celsius:
         found.append("hot")
@@ -60,9 +73,19 @@ def lasting_flags(gpu: Gpu) -> list[str]:
         found.append("pages_pending")
     if gpu.nvlink_links and gpu.nvlink_links_active is not None and gpu.nvlink_links_active < gpu.nvlink_links:
         found.append("nvlink_down")
+    if gpu.fabric_faults or _fabric_failed(gpu):
+        found.append("fabric")
     if gpu.compute_mode == "prohibited":
         found.append("prohibited")
     return found
+
+
+def _fabric_failed(gpu: Gpu) -> bool:
+    """Whether CUDA does not start on the card, or no job over several cards runs on it."""
+    status = gpu.fabric_status
+    return (status is not None and status.strip().casefold() not in _FABRIC_IS_WELL) or not _BROKEN_FABRIC.isdisjoint(
+        gpu.fabric_faults or ()
+    )
 
 
 def _recent(events: Iterable[XidEvent], thresholds: Thresholds, now: float) -> list[XidEvent]:

@@ -15,7 +15,14 @@ from gpulse.errors import BadLine
 from gpulse.fleet.history import History
 from gpulse.fleet.model import Gpu, GpuUse, Host, Process, Report, Snapshot
 from gpulse.fleet.places import Place
-from gpulse.fleet.updates import GPU_DECODERS, HOST_DECODERS, PROCESS_DECODERS, USE_DECODERS, Arrival
+from gpulse.fleet.updates import (
+    GPU_DECODERS,
+    HOST_DECODERS,
+    NOTHING_TO_JUDGE,
+    PROCESS_DECODERS,
+    USE_DECODERS,
+    Arrival,
+)
 from gpulse.fleet.views import LogEntry
 
 if TYPE_CHECKING:
@@ -82,8 +89,8 @@ class Node:
         self.models: Collection[str] = ()
         # The hot figures that were not as in the Snapshot at the last line.
         self.moved: tuple[str, ...] = ()
-        # Whether its last update told of a card's health.
-        self.ill = False
+        # The fields of its last update that its GPUs' health and evidence were judged by.
+        self.judged: tuple[object, ...] = NOTHING_TO_JUDGE
         self.time = 0.0
         self.time_before = 0.0
         self.clock_difference: float | None = None
@@ -93,6 +100,8 @@ class Node:
         self.devices_age: float | None = None
         self.gpus: list[Gpu] = []
         self.processes: list[Process] = []
+        # False: nobody knows which processes there are; `processes` is empty then.
+        self.processes_known = False
         self.uses: list[GpuUse] = []
         self._before_snapshot: Node | None = None
         self._updates = History(self._lies)
@@ -118,10 +127,11 @@ class Node:
         self.devices_age = snapshot.devices_age_seconds
         self.gpus = gpus
         self.processes = processes
+        self.processes_known = snapshot.processes is not None
         self.uses = [use for process in processes for use in process.gpus or ()]
         self._updates = History(self._lies)
         self.moved = ()
-        self.ill = False
+        self.judged = NOTHING_TO_JUDGE
 
     def _past(self) -> Node:
         past = copy.copy(self)

@@ -11,12 +11,12 @@ import msgspec
 from msgspec import UNSET
 
 from gpulse.errors import BadLine
-from gpulse.fleet import health, state
+from gpulse.fleet import evidence, health, state
 from gpulse.fleet.booked import spot_of
 from gpulse.fleet.columns import HOT, figures
 from gpulse.fleet.model import Gpu, Snapshot
 from gpulse.fleet.node import Node
-from gpulse.fleet.updates import UPDATE, Arrival, Hot
+from gpulse.fleet.updates import UPDATE, Arrival, Hot, to_judge
 from gpulse.fleet.weight import check_weight
 from gpulse_probe.schema import SCHEMA
 
@@ -29,6 +29,7 @@ _decode_snapshot = msgspec.json.Decoder(Snapshot).decode
 _decode_arrival = msgspec.json.Decoder(Arrival).decode
 _figures = attrgetter(*HOT)
 _NOTHING_HOT = Hot()
+_OLDEST = 1e9
 
 
 def take(fleet: Fleet, node: Node, data: bytes) -> None:
@@ -44,6 +45,9 @@ def take(fleet: Fleet, node: Node, data: bytes) -> None:
             node.replace(snapshot)
             set_patience(fleet, node)
             _take_over(fleet, node)
+        age = node.devices_age
+        # A node may send anything.
+        fleet.node_columns.devices_age[node.slot] = min(age, _OLDEST) if age is not None and age > 0 else 0.0
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BadLine(str(error)) from None
     except RecursionError:
@@ -58,11 +62,16 @@ def set_patience(fleet: Fleet, node: Node) -> None:
     fleet.node_columns.patience[node.slot] = interval * fleet.settings.thresholds.stale_intervals
 
 
-def judge_health(fleet: Fleet, node: Node) -> None:
-    thresholds = fleet.settings.thresholds
-    fleet.gpu_columns.unhealthy[node.start : node.start + node.count] = [
-        not health.UNHEALTHY.isdisjoint(health.flags(gpu, thresholds, node.time)) for gpu in node.current_gpus()
+def judge(fleet: Fleet, node: Node) -> None:
+    """Find which of its GPUs are unhealthy, and of which readings failed."""
+    thresholds, columns, gpus = fleet.settings.thresholds, fleet.gpu_columns, node.current_gpus()
+    slots = slice(node.start, node.start + node.count)
+    columns.unhealthy[slots] = [
+        not health.UNHEALTHY.isdisjoint(health.flags(gpu, thresholds, node.time)) for gpu in gpus
     ]
+    columns.processes_known[slots] = [evidence.knows_processes(node, gpu) for gpu in gpus]
+    columns.failed[slots] = [evidence.has_failed(gpu) for gpu in gpus]
+    columns.work_failed[slots] = [evidence.work_has_failed(gpu) for gpu in gpus]
 
 
 def mark_reserved(fleet: Fleet, node: Node) -> None:
@@ -120,10 +129,10 @@ def _apply(fleet: Fleet, node: Node, update: Arrival, line: bytes) -> None:
         node.moved = moved
     for field, values in told:
         fleet.gpu_columns.write(field, node.start, values, node.packing)
-    ill = _tells_of_health(hot)
-    if ill or node.ill:
-        node.ill = ill
-        judge_health(fleet, node)
+    judged = to_judge(hot)
+    if judged != node.judged:
+        node.judged = judged
+        judge(fleet, node)
 
 
 def _put_back(fleet: Fleet, node: Node, fields: Collection[str]) -> None:
@@ -157,19 +166,10 @@ def _take_over(fleet: Fleet, node: Node) -> None:
     held = {use.uuid for use in node.uses if use.kinds != ["graphics"]}
     columns.occupied[slots] = [gpu.uuid in held for gpu in gpus]
     columns.person[slots] = fleet.people_names.take(node, fleet.clock())
-    judge_health(fleet, node)
+    judge(fleet, node)
     mark_reserved(fleet, node)
 
 
 def _described(gpu: Gpu) -> tuple[object, ...]:
     """What the layout of live frames says of a GPU."""
     return (gpu.uuid, gpu.index, gpu.name, gpu.memory_total_bytes, gpu.power_limit_watts, gpu.parent_uuid)
-
-
-def _tells_of_health(hot: Hot) -> bool:
-    """Whether it has one of health.HEALTH_FIELDS."""
-    return (
-        hot.fault is not UNSET
-        or hot.remapped_rows_failed is not UNSET
-        or hot.ecc_uncorrected_volatile_total is not UNSET
-    )

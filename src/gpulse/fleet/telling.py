@@ -9,15 +9,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gpulse.fleet import flagged, rates, state
+from gpulse.fleet import evidence, flagged, rates, state
 from gpulse.fleet.booked import SOON_SECONDS, Booked, BookedView, spot_of
+from gpulse.fleet.columns import GpuColumns
 from gpulse.fleet.model import Gpu, Host, Process
 from gpulse.fleet.node import Earlier, Node
 from gpulse.fleet.seeing import seen, seen_reports, seen_words
 from gpulse.fleet.sight import Sight
 from gpulse.fleet.views import (
     GPU_STATES,
-    GpuState,
     GpuView,
     NodeView,
     PersonUse,
@@ -66,6 +66,7 @@ def node_view(fleet: Fleet, node: Node, detail: bool, sight: Sight) -> NodeView:
         reason=reason,
         age_seconds=None if age is None else round(age, 1),
         gpus=gpu_views(fleet, node, earlier, sight),
+        devices_age_seconds=None if age is None else round(age + devices_age(fleet, node), 1),
         group=place.group,
         rack=place.rack,
         address=place.address,
@@ -77,7 +78,7 @@ def node_view(fleet: Fleet, node: Node, detail: bool, sight: Sight) -> NodeView:
     )
     if detail:
         view.host = host
-        view.processes = process_views(fleet, node, earlier, sight)
+        view.processes = process_views(fleet, node, earlier, sight) if node.processes_known else None
         view.reports = seen_reports(node.reports, sight)
     return view
 
@@ -91,6 +92,7 @@ def gpu_views(fleet: Fleet, node: Node, earlier: Earlier | None, sight: Sight) -
     slots = slice(node.start, node.start + node.count)
     states = fleet.gpu_columns.state[slots].tolist()
     idle = (fleet.clock() - fleet.gpu_columns.idle_since[slots]).tolist()
+    silent, read_before = fleet.age(node) or 0.0, devices_age(fleet, node)
     views = []
     for place, gpu in enumerate(gpus):
         counted = states[place] != state.NOT_COUNTED
@@ -99,13 +101,14 @@ def gpu_views(fleet: Fleet, node: Node, earlier: Earlier | None, sight: Sight) -
             *msgspec.structs.astuple(gpu),
             node=node.place.name,
             id=node.ids[place],
-            state=GPU_STATES[states[place]] if counted else _state_of_parent(fleet, node),
+            state=GPU_STATES[states[place]] if counted else None,
             model=fleet.model(gpu.name),
             counted=counted,
             flags=flags[place],
             idle_seconds=round(max(0.0, idle[place]), 1) if states[place] == state.IDLE else None,
-            people=people.get(gpu.uuid, []),
+            people=people.get(gpu.uuid, []) if evidence.knows_processes(node, gpu) else people.get(gpu.uuid),
         )
+        view.age_seconds = round(silent + max(read_before, gpu.age_seconds or 0.0), 1)
         _add_rates(view, before.get(gpu.uuid), seconds)
         views.append(view)
     if node.place.name in fleet.bookings.nodes:
@@ -161,21 +164,40 @@ def summary(fleet: Fleet) -> Summary:
     usable = np.isin(states, (state.BUSY, state.IDLE, state.RESERVED, state.FREE))
     there = states != state.DOWN
     nodes = fleet.node_columns
-    free = gpus.memory_total[used] - gpus.hot["memory_used_bytes"][used]
+    memory, known_memory = _sum(gpus.memory_total[used], gpus.counted[used])
+    free, known_free = _sum(_free_memory(gpus, used), usable)
+    power, known_power = _sum(gpus.hot["power_watts"][used], there)
     return Summary(
         nodes=int(nodes.taken[: nodes.used].sum()),
         nodes_up=int(np.count_nonzero(nodes.state[: nodes.used][nodes.taken[: nodes.used]] == state.UP)),
         gpus=int(counts[: len(GPU_STATES)].sum()),
         states={name: int(counts[code]) for code, name in enumerate(GPU_STATES)},
-        memory_total_bytes=int(_sum(gpus.memory_total[used], gpus.counted[used])),
-        memory_free_bytes=int(_sum(free, usable)),
-        power_watts=round(_sum(gpus.hot["power_watts"][used], there), 1),
+        memory_total_bytes=None if memory is None else int(memory),
+        memory_total_known_gpus=known_memory,
+        memory_free_bytes=None if free is None else int(free),
+        memory_free_known_gpus=known_free,
+        power_watts=None if power is None else round(power, 1),
+        power_known_gpus=known_power,
+        same_machine_nodes=0,
     )
 
 
-def _sum(values: NDArray[np.float32], where: NDArray[np.bool_]) -> float:
-    """Of what is known; a node may send anything, also infinity."""
-    return float(values[where & np.isfinite(values)].sum(dtype=np.float64))
+def devices_age(fleet: Fleet, node: Node) -> float:
+    """How old the values of its GPUs were when its last line came."""
+    return float(fleet.node_columns.devices_age[node.slot])
+
+
+def _free_memory(gpus: GpuColumns, used: slice) -> NDArray[np.float32]:
+    """What a new process could still take of each, as finder.free_memory says of one."""
+    reserved = np.nan_to_num(gpus.hot["memory_reserved_bytes"][used])
+    free: NDArray[np.float32] = gpus.memory_total[used] - gpus.hot["memory_used_bytes"][used] - reserved
+    return np.maximum(free, 0, out=free)
+
+
+def _sum(values: NDArray[np.float32], where: NDArray[np.bool_]) -> tuple[float | None, int]:
+    """Add up the values that are known, and count them; None where none is. A node may send anything, also infinity."""
+    known = values[where & np.isfinite(values)]
+    return float(known.sum(dtype=np.float64)) if len(known) else None, len(known)
 
 
 def _people_by_gpu(fleet: Fleet, processes: Sequence[Process], sight: Sight) -> dict[str | None, list[PersonUse]]:
@@ -191,14 +213,6 @@ def _people_by_gpu(fleet: Fleet, processes: Sequence[Process], sight: Sight) -> 
         uuid: sorted(uses.values(), key=lambda one: (-(one.memory_bytes or 0), one.person))
         for uuid, uses in held.items()
     }
-
-
-def _state_of_parent(fleet: Fleet, node: Node) -> GpuState:
-    """A split card shows whether its node is there; its instances are what is free or busy."""
-    code = fleet.node_columns.state[node.slot]
-    if code in (state.DOWN_NODE, state.NEW):
-        return "down"
-    return "stale" if code == state.STALE_NODE else "busy"
 
 
 def _add_rates(view: GpuView, before: Gpu | None, seconds: float) -> None:

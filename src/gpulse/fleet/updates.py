@@ -9,6 +9,7 @@ checked against the schema when somebody reads it; only the few figures that sta
 arrival.
 """
 
+from operator import attrgetter
 from types import GenericAlias
 from typing import Any, Literal, get_args
 
@@ -26,7 +27,7 @@ Figures = list[float | None] | UnsetType
 
 
 class Hot(Struct):
-    """The columns of GPUs that states are made of; the last three only by whether they are there."""
+    """The columns of GPUs that states are made of; raw ones are read when they differ from the line before."""
 
     utilization_ratio: Figures = UNSET
     memory_used_bytes: Figures = UNSET
@@ -34,9 +35,26 @@ class Hot(Struct):
     power_watts: Figures = UNSET
     sm_active_ratio: Figures = UNSET
     memory_reserved_bytes: Figures = UNSET
+    age_seconds: Figures = UNSET
     fault: Raw | UnsetType = UNSET
     remapped_rows_failed: Raw | UnsetType = UNSET
     ecc_uncorrected_volatile_total: Raw | UnsetType = UNSET
+    fabric_status: Raw | UnsetType = UNSET
+    fabric_faults: Raw | UnsetType = UNSET
+    failed_fields: Raw | UnsetType = UNSET
+
+
+_JUDGED = (
+    "fault",
+    "remapped_rows_failed",
+    "ecc_uncorrected_volatile_total",
+    "fabric_status",
+    "fabric_faults",
+    "failed_fields",
+)
+# What an Update says of health and of failed readings; most say nothing.
+to_judge = attrgetter(*_JUDGED)
+NOTHING_TO_JUDGE: tuple[object, ...] = to_judge(Hot())
 
 
 class Arrival(Struct):

@@ -798,6 +798,10 @@ export interface components {
             age_seconds: number | null;
             gpus: components["schemas"]["GpuView"][];
             /** @default null */
+            devices_age_seconds?: number | null;
+            /** @default null */
+            same_machine_as?: string | null;
+            /** @default null */
             group?: string | null;
             /** @default null */
             rack?: string | null;
@@ -822,7 +826,7 @@ export interface components {
         };
         /**
          * GpuView
-         * @description A GPU or MIG instance with its state, and who is on it.
+         * @description A GPU or MIG instance with its state, and who is on it. Its `age_seconds` is the age now, by the hub's clock.
          */
         GpuView: {
             /** @default null */
@@ -1005,8 +1009,7 @@ export interface components {
             xid_events?: components["schemas"]["XidEvent"][] | null;
             node: string;
             id: string;
-            /** @enum {unknown} */
-            state: "busy" | "down" | "free" | "idle" | "reserved" | "stale" | "unhealthy";
+            state: ("busy" | "down" | "free" | "idle" | "reserved" | "stale" | "unhealthy" | "unknown") | null;
             /** @default null */
             model?: string | null;
             /** @default true */
@@ -1015,8 +1018,8 @@ export interface components {
             flags?: string[];
             /** @default null */
             idle_seconds?: number | null;
-            /** @default [] */
-            people?: components["schemas"]["PersonUse"][];
+            /** @default null */
+            people?: components["schemas"]["PersonUse"][] | null;
             /** @default null */
             reservation?: components["schemas"]["BookedView"] | null;
             /** @default null */
@@ -1601,6 +1604,8 @@ export interface components {
         /**
          * Summary
          * @description The fleet in figures. The states add up to `gpus`.
+         *
+         *         A sum is of the GPUs whose value is known, as many as the field with `known` says; null: no value is known.
          */
         Summary: {
             nodes: number;
@@ -1609,9 +1614,13 @@ export interface components {
             states: {
                 [key: string]: number;
             };
-            memory_total_bytes: number;
-            memory_free_bytes: number;
-            power_watts: number;
+            memory_total_bytes: number | null;
+            memory_total_known_gpus: number;
+            memory_free_bytes: number | null;
+            memory_free_known_gpus: number;
+            power_watts: number | null;
+            power_known_gpus: number;
+            same_machine_nodes: number;
         };
         /**
          * HubView
@@ -2716,7 +2725,7 @@ export interface operations {
                 /** @description How many to leave out; `next` of the answer before. */
                 offset?: number;
                 /** @description Only GPUs in this state. */
-                state?: "busy" | "down" | "free" | "idle" | "reserved" | "stale" | "unhealthy";
+                state?: "busy" | "down" | "free" | "idle" | "reserved" | "stale" | "unhealthy" | "unknown";
                 /** @description Only GPUs of nodes of this group. */
                 group?: string;
                 /** @description By what; a minus turns it round. What is unknown comes last. */
