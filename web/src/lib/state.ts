@@ -42,12 +42,13 @@ export const NODE_STATE_LABELS: Record<NodeState, string> = {
   down: "Down",
 };
 
-/** What the flags of a GPU mean, in two words; the first four make it unhealthy. */
+/** What the flags of a GPU mean, in two words; the first five make it unhealthy. */
 export const FLAG_LABELS: Record<string, string> = {
   fault: "Does not answer",
   rows_failed: "Row remap failed",
   ecc_uncorrected: "ECC errors",
   xid: "XID error",
+  fabric_failed: "Fabric failed",
   xid_program: "Program error",
   hot: "Hot",
   throttled: "Throttled",
