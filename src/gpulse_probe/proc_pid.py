@@ -16,7 +16,9 @@ _SHELL_SAFE = re.compile(r"[\w@%+=:,./\-]*$")
 _ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\\": "\\\\", "'": "\\'"}
 
 # A control group that says which job or container it is, rather than where a service manager put it.
-_TELLING = re.compile(r"slurm|kubepods|docker|libpod|podman|crio|containerd|lxc|pbs|torque|lsf|sge|condor|job")
+_TELLING = re.compile(
+    r"slurm|kubepods|docker|libpod|podman|crio|containerd|lxc|pbs|torque|lsf|sge|condor|/job[_.-]?[0-9]"
+)
 
 
 def parse_stat(data):

@@ -162,7 +162,7 @@ def test_only_those_that_a_filter_leaves():
 
 def test_what_the_fleet_has_not():
     assert "there are 2 such GPUs, and 3 are wanted" in refused("no_gpus", fleet(a="ff"), n=3).message
-    assert "1 more are down or unhealthy" in refused("no_gpus", fleet(a="fd"), n=2).message
+    assert "of the others 1 down" in refused("no_gpus", fleet(a="fd"), n=2).message
     error = refused("no_gpus", fleet(a="ff", b="ff"), n=3, same_node=True)
     assert (error.status, error.message) == (422, "no node has 3 such GPUs; the most on one is 2")
     assert refused("no_gpus", fleet(a="f"), n=2).message == "there is 1 such GPU, and 2 are wanted"

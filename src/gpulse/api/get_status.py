@@ -11,7 +11,7 @@ from gpulse.api.endpoint import Endpoint
 from gpulse.api.hub import Hub
 from gpulse.api.queries import OfPeople
 from gpulse.api.selection import each_node
-from gpulse.fleet.views import GpuView, NodeView, ProcessView
+from gpulse.fleet.views import GpuState, GpuView, NodeView, ProcessView
 
 _MIB = 1 << 20
 
@@ -32,7 +32,7 @@ class CardUser(msgspec.Struct, kw_only=True):
 
 
 class CardStatus(msgspec.Struct, kw_only=True):
-    """A whole card; its figures are null while its node is not up."""
+    """A whole card; its figures are null while its node is not up, its `users` where nobody knows who is on it."""
 
     index: int | None
     name: str | None
@@ -40,7 +40,9 @@ class CardStatus(msgspec.Struct, kw_only=True):
     tot_mem: int | None
     utilize: int | None
     temp: int | None
-    users: list[CardUser]
+    users: list[CardUser] | None
+    # As in the rest of the API; null for a card that is split, or that another node of the same machine counts.
+    state: GpuState | None
 
 
 class NodeStatus(msgspec.Struct, kw_only=True):
@@ -75,19 +77,21 @@ def _node(node: NodeView) -> NodeStatus:
     cards = [gpu for gpu in node.gpus if gpu.parent_uuid is None]
     up = node.state == "up"
     users = _users(node.gpus, node.processes or ()) if up else {}
+    # What runs on an instance runs on its card.
+    unknown = {gpu.parent_uuid or gpu.uuid for gpu in node.gpus if gpu.people is None}
     networks = (node.host.networks if node.host is not None else None) or ()
     return NodeStatus(
         hostname=node.name,
         last_update=_moment(node.age_seconds),
         ips=[(network.interface or "", address) for network in networks for address in network.addresses or ()],
-        gpus=[_card(gpu, up, users.get(gpu.uuid, [])) for gpu in cards],
+        gpus=[_card(gpu, up, users.get(gpu.uuid, None if up and gpu.uuid in unknown else [])) for gpu in cards],
         status=up,
         version=(cards[0].name or "") if cards else "",
         reason=node.reason,
     )
 
 
-def _card(gpu: GpuView, up: bool, users: list[CardUser]) -> CardStatus:
+def _card(gpu: GpuView, up: bool, users: list[CardUser] | None) -> CardStatus:
     return CardStatus(
         index=gpu.index,
         name=gpu.name,
@@ -96,6 +100,7 @@ def _card(gpu: GpuView, up: bool, users: list[CardUser]) -> CardStatus:
         utilize=_percent(gpu.utilization_ratio) if up else None,
         temp=gpu.temperature_celsius if up else None,
         users=users,
+        state=gpu.state,
     )
 
 

@@ -22,6 +22,24 @@ OPEN_FILES = Family("process_open_fds", "gauge", "Files and connections the hub 
 MOST_FILES = Family("process_max_fds", "gauge", "Files and connections the hub may have open.")
 STARTED = Family("process_start_time_seconds", "gauge", "When the hub was started, since 1970.")
 
+MEMORY_TOTAL = Family("gpulse_memory_total_bytes", "gauge", "Memory of all GPUs whose memory is known.")
+MEMORY_TOTAL_GPUS = Family("gpulse_memory_total_known_gpus", "gauge", "GPUs in gpulse_memory_total_bytes.")
+MEMORY_FREE = Family("gpulse_memory_free_bytes", "gauge", "Memory that new processes could take, where it is known.")
+MEMORY_FREE_GPUS = Family("gpulse_memory_free_known_gpus", "gauge", "GPUs in gpulse_memory_free_bytes.")
+POWER = Family("gpulse_power_watts", "gauge", "Power that all GPUs draw, where it is known.")
+POWER_GPUS = Family("gpulse_power_known_gpus", "gauge", "GPUs in gpulse_power_watts.")
+SAME_MACHINE = Family(
+    "gpulse_same_machine_nodes", "gauge", "Nodes that are the same machine as another, and are not counted."
+)
+SUMMARY = (
+    (MEMORY_TOTAL, "memory_total_bytes"),
+    (MEMORY_TOTAL_GPUS, "memory_total_known_gpus"),
+    (MEMORY_FREE, "memory_free_bytes"),
+    (MEMORY_FREE_GPUS, "memory_free_known_gpus"),
+    (POWER, "power_watts"),
+    (POWER_GPUS, "power_known_gpus"),
+    (SAME_MACHINE, "same_machine_nodes"),
+)
 GPUS = Family("gpulse_gpus", "gauge", "GPUs and MIG instances by model and state.", ("model", "state"))
 
 _NODE = ("node",)
@@ -33,6 +51,15 @@ NODE_INFO = Family(
     ("node", "group", "rack", "os", "kernel", "architecture", "cpu_model", "probe_version"),
 )
 NODE_AGE = Family("gpulse_node_last_line_age_seconds", "gauge", "How long ago the node told something.", _NODE)
+NODE_DEVICES_AGE = Family(
+    "gpulse_node_devices_age_seconds", "gauge", "How old the values of the node's GPUs and processes are.", _NODE
+)
+NODE_SAME_MACHINE = Family(
+    "gpulse_node_same_machine_info",
+    "info",
+    "The node is the same machine as another, which counts its GPUs.",
+    ("node", "same_as"),
+)
 NODE_CLOCK = Family("gpulse_node_clock_offset_seconds", "gauge", "The node's clock less the hub's.", _NODE)
 NODE_REPORTS = Family("gpulse_node_unread", "gauge", "Things the node's probe could not read.", _NODE)
 
@@ -106,9 +133,10 @@ GPU_INFO = Family(
 GPU_STATE = Family(
     "gpulse_gpu_state",
     "gauge",
-    "1 for the state that the GPU is in: down, stale, unhealthy, busy, idle, reserved, free.",
+    "1 for the state that the GPU is in: down, stale, unhealthy, unknown, busy, idle, reserved, free.",
     ("node", "gpu", "state"),
 )
+GPU_AGE = Family("gpulse_gpu_age_seconds", "gauge", "How old the GPU's values are.", _GPU)
 GPU_THROTTLED = Family("gpulse_gpu_throttled", "gauge", "1: heat or lack of power slows the GPU down.", _GPU)
 
 # Figures of a GPU: metric, meaning, field of the Snapshot.
@@ -180,10 +208,22 @@ NODE = (
     NODE_UP,
     NODE_INFO,
     NODE_AGE,
+    NODE_DEVICES_AGE,
+    NODE_SAME_MACHINE,
     NODE_CLOCK,
     NODE_REPORTS,
     *(family for family, _ in HOST),
     NODE_CPU,
     *(family for family, _ in (*DISK, *NETWORK, *INFINIBAND)),
 )
-ALL = (*HUB, GPUS, *NODE, GPU_INFO, GPU_STATE, GPU_THROTTLED, *(family for family, _ in GPU))
+ALL = (
+    *HUB,
+    GPUS,
+    *(family for family, _ in SUMMARY),
+    *NODE,
+    GPU_INFO,
+    GPU_STATE,
+    GPU_AGE,
+    GPU_THROTTLED,
+    *(family for family, _ in GPU),
+)

@@ -23,6 +23,7 @@ from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.health import SLOWED_DOWN
 from gpulse.fleet.model import Gpu, Host
 from gpulse.fleet.node import Node
+from gpulse.fleet.telling import devices_age
 from gpulse.fleet.views import GPU_STATES
 from gpulse_probe import __version__
 
@@ -102,6 +103,9 @@ async def _add_summary(sheet: Sheet, fleet: Fleet) -> None:
     for model in sorted({model for model, code in found if code != state.NOT_COUNTED}):
         for code, word in enumerate(GPU_STATES):
             sheet.add(families.GPUS, labels(model=model or "unknown", state=word), found[model, code])
+    summary = fleet.summary()
+    for family, field in families.SUMMARY:
+        sheet.add(family, "", getattr(summary, field))
 
 
 def _add_node(sheet: Sheet, fleet: Fleet, node: Node) -> None:
@@ -122,7 +126,11 @@ def _add_node(sheet: Sheet, fleet: Fleet, node: Node) -> None:
         probe_version=probe.version if probe is not None else None,
     )
     sheet.add(families.NODE_INFO, facts, 1)
-    sheet.add(families.NODE_AGE, own, fleet.age(node))
+    age = fleet.age(node)
+    sheet.add(families.NODE_AGE, own, age)
+    sheet.add(families.NODE_DEVICES_AGE, own, None if age is None else age + devices_age(fleet, node))
+    if node.same_machine_as is not None:
+        sheet.add(families.NODE_SAME_MACHINE, labels(node=name, same_as=node.same_machine_as), 1)
     if not up:
         # What was so once is not told as if it were so now.
         return
@@ -163,8 +171,16 @@ def _add_gpus(sheet: Sheet, fleet: Fleet, node: Node) -> None:
     if fleet.node_columns.state[node.slot] != state.UP:
         return
     columns = [sheet.samples(family) for family, _ in families.GPU]
-    for name, gpu in zip(names, node.current_gpus(), strict=True):
+    silent, read_before = fleet.age(node) or 0.0, devices_age(fleet, node)
+    for name, gpu, code, elsewhere in zip(names, node.current_gpus(), states, node.elsewhere, strict=True):
+        if elsewhere:
+            # The node that counts it has the same series, and sums would have them twice.
+            continue
         own = f'{start}{name}"}}'
+        sheet.add(families.GPU_AGE, own, silent + max(read_before, gpu.age_seconds or 0.0))
+        if code == state.STALE:
+            # Its node is up, but these values are from before.
+            continue
         if gpu.throttle_reasons is not None:
             sheet.add(families.GPU_THROTTLED, own, not SLOWED_DOWN.isdisjoint(gpu.throttle_reasons))
         for samples, value in zip(columns, _gpu_figures(gpu), strict=True):

@@ -6,6 +6,8 @@ from gpulse.api.hub import Hub
 from gpulse.api.reservation_views import Views
 from gpulse.auth.identity import Identity
 from gpulse.fleet import state
+from gpulse.fleet.booked import index_of
+from gpulse.fleet.node import Node
 from gpulse.reservations.model import Place, Reservation
 from gpulse.reservations.places_text import places_text
 from gpulse.reservations.rules import LATE_SECONDS
@@ -50,12 +52,27 @@ def _taken(hub: Hub, made: Reservation, views: Views) -> Iterator[tuple[str, int
         if hub.fleet.node_columns.state[node.slot] != state.UP:
             yield f"{name} is not up now", len(places)
             continue
+        unknown = _unknown(hub, node, places)
+        if unknown:
+            yield (
+                f"whether {places_text(unknown)} {'are' if len(unknown) > 1 else 'is'} in use is unknown",
+                len(unknown),
+            )
         people = people_on(node)
         by_people: dict[str, list[Place]] = {}
         for place in places:
+            if place in unknown:
+                continue
             others = [login for login in at_place(place, people) if login != made.person]
             if others:
                 told = sorted("somebody" if login is None else views.login(login) for login in others)
                 by_people.setdefault(", ".join(told), []).append(place)
         for who, used in by_people.items():
             yield f"{places_text(used)} {'are' if len(used) > 1 else 'is'} in use now by {who}", len(used)
+
+
+def _unknown(hub: Hub, node: Node, places: list[Place]) -> list[Place]:
+    """Find those of its places where nobody can say who is there."""
+    codes = hub.fleet.gpu_columns.state[node.start : node.start + node.count].tolist()
+    found = {index_of(gpu) for gpu, code in zip(node.gpus, codes, strict=True) if code == state.UNKNOWN}
+    return [place for place in places if place.index in found]

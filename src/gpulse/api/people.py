@@ -34,6 +34,8 @@ class PersonPage(msgspec.Struct, omit_defaults=True, kw_only=True):
     next: int | None
     # How many more hold GPUs, whose names you do not see; `q` makes no difference to it.
     others: int = 0
+    # Of how many GPUs nobody knows who is on them, as their processes could not be read or the driver never lists them.
+    unknown_gpus: int = 0
 
 
 async def list_people(hub: Hub, query: PeopleQuery, path: Mapping[str, str], incoming: Incoming) -> PersonPage:
@@ -52,6 +54,7 @@ async def list_people(hub: Hub, query: PeopleQuery, path: Mapping[str, str], inc
         total=len(people),
         next=next_offset(first, query.limit, len(people)),
         others=holdings.others,
+        unknown_gpus=fleet.unlisted_gpus(),
     )
 
 

@@ -27,6 +27,7 @@ _COLUMNS = (
     "memory_total",
     "node",
     "counted",
+    "elsewhere",
     "unhealthy",
     "occupied",
     "failed",
@@ -55,6 +56,8 @@ class GpuColumns:
         self.memory_total = _floats(0)
         self.node = np.zeros(0, np.int32)
         self.counted = np.zeros(0, np.bool_)
+        # Whether another node of the same machine has it, and counts it.
+        self.elsewhere = np.zeros(0, np.bool_)
         self.unhealthy = np.zeros(0, np.bool_)
         self.occupied = np.zeros(0, np.bool_)
         # Whether its memory or its processes could not be read this time; the same of its utilization and activity.
@@ -108,6 +111,7 @@ class GpuColumns:
         self.state[slots] = 0
         for flags in (
             self.counted,
+            self.elsewhere,
             self.unhealthy,
             self.occupied,
             self.failed,

@@ -77,10 +77,11 @@ def _rounded(figures: Floats, times: float = 1.0) -> Figures:
     return np.asarray(np.round(figures.astype(np.float64) * times, _DECIMALS), np.float64)
 
 
-def free_memory(gpus: GpuColumns) -> Figures:
-    """What a new process could still take, of all slots."""
-    held = np.nan_to_num(gpus.hot["memory_reserved_bytes"].astype(np.float64), nan=0.0)
-    return np.maximum(gpus.memory_total.astype(np.float64) - gpus.hot["memory_used_bytes"] - held, 0.0)
+def free_memory(gpus: GpuColumns, slots: slice = slice(None)) -> Figures:
+    """What a new process could still take, of all slots or of these."""
+    held = np.nan_to_num(gpus.hot["memory_reserved_bytes"][slots].astype(np.float64), nan=0.0)
+    total = gpus.memory_total[slots].astype(np.float64)
+    return np.maximum(total - gpus.hot["memory_used_bytes"][slots] - held, 0.0)
 
 
 def _limit(term: str, key: str, value: str) -> float:

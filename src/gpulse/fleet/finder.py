@@ -170,6 +170,9 @@ def _missing(gpus_there: int, fitting: list[GpuView], free: dict[str, list[GpuVi
     soon = sum(gpu.state == "free" and gpu.id not in for_me for gpu in fitting)
     if soon:
         text += f"; {soon} {'is' if soon == 1 else 'are'} free now but reserved within the time"
+    unknown = sum(gpu.state == "unknown" for gpu in fitting)
+    if unknown:
+        text += f"; {unknown} {'is' if unknown == 1 else 'are'} unknown: whether somebody uses them could not be read"
     return text
 
 

@@ -12,6 +12,7 @@ from gpulse.fleet.columns import GpuColumns, NodeColumns
 from gpulse.fleet.counters import Counters
 from gpulse.fleet.holdings import Holdings
 from gpulse.fleet.identities import Identities
+from gpulse.fleet.machines import Machines
 from gpulse.fleet.models import Models
 from gpulse.fleet.names import natural
 from gpulse.fleet.node import Node
@@ -59,6 +60,7 @@ class Fleet:
         # Grows when reservations change, or what is found about them; who watches then asks for them.
         self.reservations = 0
         self.identities = Identities()
+        self.machines = Machines()
         self.models = Models(self.settings.models)
         self.people_names = People(self.settings.people)
         self.gpu_columns = GpuColumns()
@@ -88,11 +90,14 @@ class Fleet:
             return
         self.recent.moved(node.start, node.ids, 0, [])
         self.identities.release(node)
+        others = self.machines.release(node)
         self.people_names.release(node)
         self.gpu_columns.give_back(node.start, node.count)
         self.node_columns.give_back(node.slot)
         self._order = None
         self.layout += 1
+        for other in others:
+            taking.identify(self, other)
 
     # What transports tell.
 
@@ -234,6 +239,13 @@ class Fleet:
 
     def summary(self) -> Summary:
         return telling.summary(self)
+
+    def unlisted_gpus(self) -> int:
+        """Count the GPUs of nodes that report, of which nobody knows who is on them."""
+        gpus = self.gpu_columns
+        used = slice(gpus.used)
+        there = gpus.counted[used] & (gpus.state[used] != state.DOWN) & ~gpus.processes_known[used]
+        return int(there.sum())
 
     def log_of(self, name: str) -> list[LogEntry]:
         node = self._nodes.get(name)

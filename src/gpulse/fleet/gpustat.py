@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from gpulse.errors import BadLine
 from gpulse.fleet.node import MOST_GPUS, MOST_PROCESSES
@@ -32,6 +33,7 @@ _HALF_PAIR = re.compile(
 # Zones are whole quarters of an hour, from 12 hours behind to 14 before UTC.
 _QUARTER = 900
 _ZONES = (-12 * 3600, 14 * 3600)
+_FAILED = "gpustat could not read it: it prints null for any error of the driver"
 _DECADE = 10 * 365.25 * 86400
 
 
@@ -50,14 +52,14 @@ class _Gpu(msgspec.Struct):
     name: str | None = None
     temperature: _Number = msgspec.field(default=None, name="temperature.gpu")
     fan: _Number = msgspec.field(default=None, name="fan.speed")
-    utilization: _Number = msgspec.field(default=None, name="utilization.gpu")
+    utilization: _Number | UnsetType = msgspec.field(default=UNSET, name="utilization.gpu")
     encoder: _Number = msgspec.field(default=None, name="utilization.enc")
     decoder: _Number = msgspec.field(default=None, name="utilization.dec")
     power: _Number = msgspec.field(default=None, name="power.draw")
     power_limit: _Number = msgspec.field(default=None, name="enforced.power.limit")
-    memory_used: _Number = msgspec.field(default=None, name="memory.used")
+    memory_used: _Number | UnsetType = msgspec.field(default=UNSET, name="memory.used")
     memory_total: _Number = msgspec.field(default=None, name="memory.total")
-    processes: list[_Process] | str | None = None
+    processes: list[_Process] | str | None | UnsetType = UNSET
 
 
 class _Printed(msgspec.Struct):
@@ -87,7 +89,9 @@ def to_line(data: bytes, node: str, interval_seconds: float | None = None, now: 
         gpus.append(_known(_gpu(gpu, place, reports), uuid=uuid, driver_version=_text(printed.driver_version)))
         if isinstance(gpu.processes, list):
             processes.add(uuid, gpu.processes)
-        elif "fault" not in gpus[-1]:
+        else:
+            gpus[-1] |= {"processes_listed": False} if gpu.processes is not None else {}
+        if "fault" not in gpus[-1] and not isinstance(gpu.processes, list):
             reports.append(f"{_called(gpu, place)}: its driver does not tell gpustat who is on it")
     if processes.left_out:
         reports.append(f"{processes.left_out} names and command lines are left out: they are too long together")
@@ -158,12 +162,26 @@ def _gpu(gpu: _Gpu, place: int, reports: list[str]) -> dict[str, Any]:
         ("power_watts", gpu.power, _number),
         ("power_limit_watts", gpu.power_limit, _number),
     ):
-        value = read(told)
+        value = None if isinstance(told, UnsetType) else read(told)
         if value is not None:
             record[field] = value
         elif isinstance(told, float):
             reports.append(f"{_called(gpu, place)}: {field} cannot be what gpustat says, {told:g}")
-    return record
+    failed = _failed(gpu, record)
+    return record if lost or not failed else {**record, "failed_fields": failed, "failed_reason": _FAILED}
+
+
+def _failed(gpu: _Gpu, record: Mapping[str, Any]) -> list[str]:
+    """Name what gpustat could not read: it prints null for any error of the driver, and a text where there is no value."""
+    return [
+        field
+        for field, told in (
+            ("memory_used_bytes", gpu.memory_used),
+            ("utilization_ratio", gpu.utilization),
+            ("processes", gpu.processes),
+        )
+        if told is None or (isinstance(told, float) and field not in record)
+    ]
 
 
 def _called(gpu: _Gpu, place: int) -> str:

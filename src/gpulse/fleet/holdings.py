@@ -31,9 +31,11 @@ class Holdings:
         busy = {gpu.uuid for gpu, code in zip(node.gpus, states, strict=True) if code == state.BUSY}
         called = fleet.people_names.called
         held: dict[str, set[str | None]] = {}
+        # Another node of the same machine counts these, and who is on them.
+        elsewhere = {gpu.uuid for gpu, is_there in zip(node.gpus, node.elsewhere, strict=True) if is_there}
         for process, sizes in zip(node.processes, node.held_memory(), strict=True):
             person = called(process.user)
-            if not person or not process.gpus:
+            if not person or not process.gpus or (elsewhere and elsewhere.issuperset(use.uuid for use in process.gpus)):
                 continue
             if not sight.names(process.user):
                 self._others.add(person)

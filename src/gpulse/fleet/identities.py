@@ -14,6 +14,8 @@ class Claim(NamedTuple):
     clashes: dict[Node, str]
     # Nodes that were not there any more and lost a UUID to this one.
     robbed: list[Node]
+    # By GPU, the node that has its UUID, where that is not this one.
+    owners: list[Node | None]
 
 
 class Identities:
@@ -34,10 +36,10 @@ class Identities:
         Whoever has told no UUID, or that of another, is known by its place: node/index.
         """
         self.release(node)
-        claim = Claim([], {}, [])
+        claim = Claim([], {}, [], [])
         own = f"{node.place.name}/"
         for place, gpu in enumerate(node.gpus):
-            identity = gpu.uuid
+            identity, other = gpu.uuid, None
             # Places are nodes' own: nobody else's UUID may look like one. Old drivers write MIG-GPU-…/1/0.
             if not identity or ("/" in identity and not identity.startswith((own, "MIG-"))):
                 identity = None
@@ -46,7 +48,7 @@ class Identities:
                     identity = None
                 elif is_there(owner):
                     claim.clashes.setdefault(owner, identity)
-                    identity = None
+                    identity, other = None, owner
                 else:
                     claim.robbed.append(owner)
             if identity is None:
@@ -55,4 +57,5 @@ class Identities:
                     identity += f"/{place}"
             self._owners[identity] = node
             claim.ids.append(identity)
+            claim.owners.append(other)
         return claim

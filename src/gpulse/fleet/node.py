@@ -76,6 +76,10 @@ class Node:
         # Whether another node has the UUID of one of them, and those others that were told of.
         self.contested = False
         self.rivals: set[str] = set()
+        # By GPU, the node that has it too and counts it; the machine of a node without GPUs; whose double it is.
+        self.elsewhere: list[bool] = []
+        self.machine_key: tuple[str, str] | None = None
+        self.same_machine_as: str | None = None
         # The people on its GPUs that have a number; how many of them no node had before, less one every few seconds.
         self.people: frozenset[str] = frozenset()
         self.newcomers = 0.0

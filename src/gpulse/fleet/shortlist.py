@@ -9,7 +9,7 @@ from gpulse.fleet.booked import spot_of
 from gpulse.fleet.finder import Wish
 from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.roster import Roster, Rows
-from gpulse.fleet.state import FREE, IDLE, NOT_COUNTED, RESERVED
+from gpulse.fleet.state import FREE, IDLE, NOT_COUNTED, RESERVED, UNKNOWN
 from gpulse.fleet.terms import Mask
 
 
@@ -57,5 +57,5 @@ def _booked(fleet: Fleet, roster: Roster, rows: Rows, wish: Wish, now: float) ->
 
 def _telling(roster: Roster, rows: Rows, states: NDArray[np.uint8]) -> Rows:
     """Who could have been chosen, or is named in the words about what is missing."""
-    named = rows[np.isin(states[rows], (FREE, IDLE, RESERVED))]
+    named = rows[np.isin(states[rows], (FREE, IDLE, RESERVED, UNKNOWN))]
     return np.unique(roster.node[named if len(named) else rows[:1]])

@@ -2,8 +2,8 @@
 
 down: the node is down, or has sent nothing yet. stale: it has been silent for some intervals, or the GPU's values are
 old. unhealthy: the card must not be given to anybody. unknown: nobody can say whether it is used. busy: it works, or
-did a moment ago and is still held. idle: memory is held, but it does not work. reserved: booked and not used. free: what
-is known suffices to say so. A card split into MIG instances has no state of its own: its instances are counted.
+did a moment ago and is still held. idle: memory is held, but it does not work. reserved: booked and not used. free:
+what is known suffices to say so. A card split into MIG instances has no state of its own: its instances are counted.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from operator import attrgetter
 from struct import Struct
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from gpulse.errors import BadLine
 from gpulse.fleet import evidence, health, state
 from gpulse.fleet.booked import spot_of
 from gpulse.fleet.columns import HOT, figures
+from gpulse.fleet.machines import boot_of
 from gpulse.fleet.model import Gpu, Snapshot
 from gpulse.fleet.node import Node
 from gpulse.fleet.updates import UPDATE, Arrival, Hot, to_judge
@@ -87,14 +88,52 @@ def identify(fleet: Fleet, node: Node, start: int | None = None, robs: bool = Tr
     """Find the ids of its GPUs; `start`: where their slots began before, if not where they do now."""
     claim = fleet.identities.claim(node, lambda other: not robs or _is_there(fleet, other))
     node.contested = bool(claim.clashes)
+    _find_double(fleet, node, claim.owners)
     for owner, uuid in claim.clashes.items():
-        _tell_clash(fleet, node, owner, uuid)
+        if owner.place.name != node.same_machine_as:
+            _tell_clash(fleet, node, owner, uuid)
     if claim.ids != node.ids:
         fleet.recent.moved(node.start if start is None else start, node.ids, node.start, claim.ids)
         node.ids = claim.ids
         fleet.new_layout(node)
     for other in claim.robbed:
         identify(fleet, other, robs=False)
+
+
+def _find_double(fleet: Fleet, node: Node, owners: Sequence[Node | None]) -> None:
+    """See whether it is a machine that is listed under another name already; `owners` have its GPUs' UUIDs."""
+    boot = boot_of(node)
+    elsewhere = [owner is not None and boot is not None and boot_of(owner) == boot for owner in owners]
+    same = next((owner for owner, is_same in zip(owners, elsewhere, strict=True) if is_same), None)
+    twin = fleet.machines.twin(node, lambda other: _is_there(fleet, other))
+    if fleet.machines.set_double(node, same or twin):
+        _log_double(fleet, node)
+        fleet.layout += 1
+    if elsewhere != node.elsewhere:
+        node.elsewhere = elsewhere
+        _count(fleet, node)
+
+
+def _log_double(fleet: Fleet, node: Node) -> None:
+    name, other = node.place.name, node.same_machine_as
+    if other is None:
+        fleet.log(name, "it is counted again: the other name of this machine is gone")
+        return
+    fleet.log(
+        name, f"same machine as {other}, which reported first: its GPUs are counted there. Remove one of the names"
+    )
+    fleet.log(other, f"same machine as {name}: its GPUs are counted here. Remove one of the names")
+
+
+def _count(fleet: Fleet, node: Node) -> None:
+    """Say which of its GPUs are counted: not a card whose MIG instances are, nor one that another node counts."""
+    parents = {gpu.parent_uuid for gpu in node.gpus if gpu.parent_uuid}
+    slots = slice(node.start, node.start + node.count)
+    fleet.gpu_columns.elsewhere[slots] = node.elsewhere
+    fleet.gpu_columns.counted[slots] = [
+        not elsewhere and not gpu.mig_enabled and (not gpu.uuid or gpu.uuid not in parents)
+        for gpu, elsewhere in zip(node.gpus, node.elsewhere, strict=True)
+    ]
 
 
 def _is_there(fleet: Fleet, node: Node) -> bool:
@@ -155,13 +194,12 @@ def _take_over(fleet: Fleet, node: Node) -> None:
         node.layout_facts = facts
         fleet.new_layout(node)
         identify(fleet, node, start)
-    elif node.contested:
+    elif node.contested or not gpus:
         identify(fleet, node)
     slots = slice(node.start, node.start + node.count)
     _put_back(fleet, node, HOT)
     columns.memory_total[slots] = figures([gpu.memory_total_bytes for gpu in gpus])
-    parents = {gpu.parent_uuid for gpu in gpus if gpu.parent_uuid}
-    columns.counted[slots] = [not gpu.mig_enabled and (not gpu.uuid or gpu.uuid not in parents) for gpu in gpus]
+    _count(fleet, node)
     # A display on the card holds nobody up; its memory still counts.
     held = {use.uuid for use in node.uses if use.kinds != ["graphics"]}
     columns.occupied[slots] = [gpu.uuid in held for gpu in gpus]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpulse.fleet import evidence, flagged, rates, state
 from gpulse.fleet.booked import SOON_SECONDS, Booked, BookedView, spot_of
-from gpulse.fleet.columns import GpuColumns
+from gpulse.fleet.figure_terms import free_memory
 from gpulse.fleet.model import Gpu, Host, Process
 from gpulse.fleet.node import Earlier, Node
 from gpulse.fleet.seeing import seen, seen_reports, seen_words
@@ -67,6 +67,7 @@ def node_view(fleet: Fleet, node: Node, detail: bool, sight: Sight) -> NodeView:
         age_seconds=None if age is None else round(age, 1),
         gpus=gpu_views(fleet, node, earlier, sight),
         devices_age_seconds=None if age is None else round(age + devices_age(fleet, node), 1),
+        same_machine_as=node.same_machine_as,
         group=place.group,
         rack=place.rack,
         address=place.address,
@@ -162,10 +163,11 @@ def summary(fleet: Fleet) -> Summary:
     states = gpus.state[used]
     counts = np.bincount(states[gpus.counted[used]], minlength=len(GPU_STATES))
     usable = np.isin(states, (state.BUSY, state.IDLE, state.RESERVED, state.FREE))
-    there = states != state.DOWN
+    # A split card alone knows its power; one that another node has is counted there.
+    there = (states != state.DOWN) & ~gpus.elsewhere[used]
     nodes = fleet.node_columns
     memory, known_memory = _sum(gpus.memory_total[used], gpus.counted[used])
-    free, known_free = _sum(_free_memory(gpus, used), usable)
+    free, known_free = _sum(free_memory(gpus, used), usable)
     power, known_power = _sum(gpus.hot["power_watts"][used], there)
     return Summary(
         nodes=int(nodes.taken[: nodes.used].sum()),
@@ -178,7 +180,7 @@ def summary(fleet: Fleet) -> Summary:
         memory_free_known_gpus=known_free,
         power_watts=None if power is None else round(power, 1),
         power_known_gpus=known_power,
-        same_machine_nodes=0,
+        same_machine_nodes=fleet.machines.doubles,
     )
 
 
@@ -187,14 +189,7 @@ def devices_age(fleet: Fleet, node: Node) -> float:
     return float(fleet.node_columns.devices_age[node.slot])
 
 
-def _free_memory(gpus: GpuColumns, used: slice) -> NDArray[np.float32]:
-    """What a new process could still take of each, as finder.free_memory says of one."""
-    reserved = np.nan_to_num(gpus.hot["memory_reserved_bytes"][used])
-    free: NDArray[np.float32] = gpus.memory_total[used] - gpus.hot["memory_used_bytes"][used] - reserved
-    return np.maximum(free, 0, out=free)
-
-
-def _sum(values: NDArray[np.float32], where: NDArray[np.bool_]) -> tuple[float | None, int]:
+def _sum(values: NDArray[np.floating[Any]], where: NDArray[np.bool_]) -> tuple[float | None, int]:
     """Add up the values that are known, and count them; None where none is. A node may send anything, also infinity."""
     known = values[where & np.isfinite(values)]
     return float(known.sum(dtype=np.float64)) if len(known) else None, len(known)

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 from msgspec import UNSET, Raw, Struct, UnsetType, defstruct, field
 from msgspec.json import Decoder
 
+from gpulse.fleet.health import HEALTH_FIELDS
 from gpulse.fleet.model import Host, Report
 from gpulse_probe.schema import RECORDS
 
@@ -44,16 +45,8 @@ class Hot(Struct):
     failed_fields: Raw | UnsetType = UNSET
 
 
-_JUDGED = (
-    "fault",
-    "remapped_rows_failed",
-    "ecc_uncorrected_volatile_total",
-    "fabric_status",
-    "fabric_faults",
-    "failed_fields",
-)
 # What an Update says of health and of failed readings; most say nothing.
-to_judge = attrgetter(*_JUDGED)
+to_judge = attrgetter(*HEALTH_FIELDS, "failed_fields")
 NOTHING_TO_JUDGE: tuple[object, ...] = to_judge(Hot())
 
 

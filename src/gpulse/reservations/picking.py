@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from gpulse.errors import ReservationError
 from gpulse.fleet.finder import Wish, fits
-from gpulse.fleet.views import GpuView
+from gpulse.fleet.views import GpuState, GpuView
 from gpulse.reservations.alternatives import free_places, offered
 from gpulse.reservations.model import Alternative, Place, Reservation, in_order, place_of
 from gpulse.reservations.rules import LATE_SECONDS, begun
 
-# A card in one of these states is given to nobody, whenever that may be.
-_NEVER = frozenset({"down", "unhealthy"})
+# A card in one of these states is given to nobody, whenever that may be; in the order in which they are named.
+_NEVER: tuple[GpuState, ...] = ("down", "unhealthy", "unknown")
 # What can be had now; one that was reserved a moment ago may be free again, and the reservations say.
 _NOW = frozenset({"free", "reserved"})
 # By node the places that can be had, in their order.
@@ -174,11 +174,12 @@ def _missing(fitting: Sequence[GpuView], there: _Free, wish: Wish) -> str:
     if wish.same_node and sum(map(len, there.values())) >= wish.n:
         return f"no node has {wish.n} such GPUs; the most on one is {max(map(len, there.values()))}"
     able = sum(map(len, there.values()))
-    away = len(fitting) - able
+    counts = Counter(gpu.state for gpu in fitting)
+    away = ", ".join(f"{counts[state]} {state}" for state in _NEVER if counts[state])
     if not able:
-        return "there is no such GPU" + (f" that is well; {away} down or unhealthy" if away else "")
+        return "there is no such GPU" + (f" that can be given to anybody: {away}" if away else "")
     told = f"there {'is 1 such GPU' if able == 1 else f'are {able} such GPUs'}, and {wish.n} are wanted"
-    return told + (f"; {away} more are down or unhealthy" if away else "")
+    return told + (f"; of the others {away}" if away else "")
 
 
 def _taken(free: _Free, wish: Wish, at_once: bool) -> str:

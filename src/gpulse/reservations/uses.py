@@ -15,10 +15,12 @@ from gpulse.reservations.reality import Seen, Use
 
 _DOWN = Use(up=False, seen=())
 _People = Mapping[str, list[tuple[str | None, Process]]]
-# Of a card what matters here: worked on or held, by whomever; or in no state to be worked on.
-_USED, _ILL = 1, 2
+# Of a card what matters here: worked on or held, by whomever; in no state to be worked on; or unknown.
+_USED, _ILL, _UNKNOWN = 1, 2, 3
 _KINDS = np.zeros(state.NOT_COUNTED + 1, np.uint8)
 _KINDS[[state.BUSY, state.IDLE]] = _USED
+# Of a node that is up these have values that are missing or old.
+_KINDS[[state.UNKNOWN, state.STALE]] = _UNKNOWN
 
 
 class _Watched:
@@ -135,6 +137,9 @@ def _use(place: Place, told: _Told, before: Use | None, now: float) -> Use:
         at, kinds = place.card, told.at(place.card)
         if not kinds or told.is_split(at):
             return _DOWN
+    if _UNKNOWN in kinds:
+        # Nobody can be blamed for what could not be read: anybody or nobody may be there.
+        return Use(up=True, seen=(), unknown=True, usable=is_there)
     on_it = at_place(at, told.people)
     known = {one.login: one.since for one in before.seen} if before is not None else {}
     seen = tuple(_seen(login, on_it[login], known.get(login, now), now) for login in sorted(filter(None, on_it)))
