@@ -29,7 +29,9 @@ class OtherVersion:
         hub.on_message(forward)
 
 
-@pytest.mark.parametrize(("version", "words"), [(1, "The hub is older than this page"), (9, "This page is out of date")])
+@pytest.mark.parametrize(
+    ("version", "words"), [(1, "The hub is older than this page"), (9, "This page is out of date")]
+)
 def test_a_page_that_cannot_read_the_hub_asks_to_be_loaded_again(
     browser: Browser, demo: RunningHub, version: int, words: str
 ):

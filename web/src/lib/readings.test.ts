@@ -31,8 +31,8 @@ test("a node names the GPUs whose processes are unknown", () => {
 });
 
 test("values older than the data they came with say so, those of a slow node don't", () => {
-  expect(oldValues(6.2, 0.4)).toBe("6 s old");
-  expect(oldValues(90, 0.4)).toBe("90 s old");
+  expect(oldValues(6.2, 0.4)).toBe("6 s");
+  expect(oldValues(90, 0.4)).toBe("90 s");
   expect(oldValues(1.9, 0.1)).toBeNull();
   expect(oldValues(9.5, 9.4)).toBeNull();
   expect(oldValues(null, 1)).toBeNull();

@@ -39,12 +39,11 @@ export function unknownOnNode(node: NodeView, index: (gpu: GpuView) => string): 
 }
 
 /**
- * How old values are where people must be told, in words: "6 s old". `nodeAge` is how old the newest data of the node is,
- * which has a place of its own.
+ * How old values are where that must be said: "6 s". `known` is an age that is shown already, as that of the node's newest data.
  */
-export function oldValues(seconds: number | null | undefined, nodeAge: number | null | undefined): string | null {
-  if (seconds == null || seconds < FEW_SECONDS || seconds - (nodeAge ?? 0) < MOMENT_SECONDS) return null;
-  return `${seconds < 9.5 ? `${Math.round(seconds)} s` : age(seconds)} old`;
+export function oldValues(seconds: number | null | undefined, known: number | null | undefined): string | null {
+  if (seconds == null || seconds < FEW_SECONDS || seconds - (known ?? 0) < MOMENT_SECONDS) return null;
+  return seconds < 9.5 ? `${Math.round(seconds)} s` : age(seconds);
 }
 
 const WAITING = /^waiting for the driver/i;

@@ -1340,6 +1340,8 @@ export interface components {
             next: number | null;
             /** @default 0 */
             others?: number;
+            /** @default 0 */
+            unknown_gpus?: number;
         };
         /**
          * PersonView
@@ -1674,7 +1676,7 @@ export interface components {
         };
         /**
          * CardStatus
-         * @description A whole card; its figures are null while its node is not up.
+         * @description A whole card; its figures are null while its node is not up, its `users` where nobody knows who is on it.
          */
         CardStatus: {
             index: number | null;
@@ -1683,7 +1685,8 @@ export interface components {
             tot_mem: number | null;
             utilize: number | null;
             temp: number | null;
-            users: components["schemas"]["CardUser"][];
+            users: components["schemas"]["CardUser"][] | null;
+            state: ("busy" | "down" | "free" | "idle" | "reserved" | "stale" | "unhealthy" | "unknown") | null;
         };
         /**
          * CardUser

@@ -2,11 +2,12 @@
 import type { GpuView, NodeView } from "../../../lib/api/api";
 import { celsius, count, natural, percent } from "../../../lib/format";
 import type { Frame } from "../../../lib/live/frame";
+import type { FleetNode } from "../../../lib/fleet.svelte";
 import { type Trouble, together, troubleWords } from "../../../lib/findings";
 import { type FindingView, findingWords } from "../../../lib/reservations";
 import { whyUnknown } from "../../../lib/readings";
 import { href } from "../../../lib/route.svelte";
-import { FLAG_LABELS, GPU_STATES, type GpuState } from "../../../lib/state";
+import { FLAG_LABELS, GPU_STATES, type GpuState, NOT_COUNTED } from "../../../lib/state";
 import { diskUse } from "../cards/host";
 import { indexOf } from "../processes";
 
@@ -69,6 +70,18 @@ const IDLE = GPU_STATES.indexOf("idle");
 export const HOT = "-unhealthy flag:hot,throttled";
 export const WARNED = "-unhealthy flag:vanished,rows_pending,pages_pending,nvlink_down,fabric";
 
+/** Names of nodes none of whose GPUs is counted, at most `most`: they are other names of machines, or split and empty. */
+export function uncounted(frame: Frame, nodes: readonly FleetNode[], most: number): string[] {
+  const found: string[] = [];
+  for (const { name, first, count } of nodes) {
+    if (count === 0) continue;
+    let slot = first;
+    while (slot < first + count && frame.state[slot] === NOT_COUNTED) slot++;
+    if (slot === first + count && found.push(name) === most) break;
+  }
+  return found;
+}
+
 export function idleOf(frame: Frame): Idle {
   const { state, person, people } = frame;
   const held = new Uint32Array(people.length);
@@ -92,7 +105,7 @@ export function lines(told: Told, most: number): Line[] {
   const troubles = together(told.findings ?? []);
   const mine = troubles.filter(({ first }) => told.me != null && (first.person === told.me || first.other === told.me));
   const others = troubles.filter((one) => !mine.includes(one));
-  const kinds = [unknown, hot, warned, down, stale, twice, full].filter((found) => found.items.length > 0).length + (told.idle.count > 0 ? 1 : 0) + kindsOf(others).length + mine.length;
+  const kinds = [unknown, hot, warned, down, stale, twice, full].filter((found) => found.total > 0).length + (told.idle.count > 0 ? 1 : 0) + kindsOf(others).length + mine.length;
   const sick = told.unhealthy.slice(0, Math.max(1, most - kinds));
   const more = told.unhealthyCount - sick.length;
   const found = mine.map((one) => troubleLine([one]));
@@ -110,7 +123,7 @@ export function lines(told: Told, most: number): Line[] {
     const [first] = warned.items;
     found.push(gpuLine(first, first.state as GpuState, ailment(first), rest(warned)));
   }
-  if (twice.items.length > 0) found.push(twiceLine(twice));
+  if (twice.total > 0) found.push(twiceLine(twice));
   if (full.items.length > 0) found.push(diskLine(full));
   if (told.idle.count > 0) {
     found.push({
@@ -196,8 +209,12 @@ function unknownLine({ items, total }: Found<GpuView>): Line {
 const placeOf = (gpu: GpuView) => `${gpu.node}:${indexOf(gpu, gpu.index ?? null)}`;
 
 function twiceLine(nodes: Found<NodeView>): Line {
-  const [first] = nodes.items;
-  const words = `is the same machine as ${first.same_machine_as ?? "another"}, counted once`;
+  const first = nodes.items.at(0);
+  if (first === undefined) {
+    const title = nodes.total === 1 ? "1 node" : `${count(nodes.total)} nodes`;
+    return { state: null, title, words: "listed under a second name, counted once", side: "", link: href("fleet") };
+  }
+  const words = `is the same machine as ${first.same_machine_as}, counted once`;
   return { state: null, title: first.display_name, words, side: rest(nodes), link: href("node", first.name) };
 }
 

@@ -3,7 +3,7 @@ import type { GpuView, NodeView } from "../../../lib/api/api";
 import { modelNumbers } from "../../../lib/fleet.svelte";
 import type { FindingView, ReservationView } from "../../../lib/reservations";
 import { testFleet } from "../fleet_for_tests";
-import { NONE, idleOf, lines } from "./attention";
+import { NONE, idleOf, lines, uncounted } from "./attention";
 import { nextOnes } from "./booked";
 import { freeModels, visibleDevices } from "./free";
 import { byNode, isOn, mean, meanLine, shares, waiting } from "./mine";
@@ -96,6 +96,9 @@ test("a machine under two names is told of once", () => {
   const twice = { items: [node({ name: "old01", display_name: "old01", same_machine_as: "gpu01" })], total: 2 };
   const [line] = lines({ ...nothing, twice }, 5);
   expect([line.state, line.title, line.words, line.side]).toEqual([null, "old01", "is the same machine as gpu01, counted once", "+1"]);
+  expect(lines({ ...nothing, twice: { items: [], total: 1 } }, 5)[0].title).toBe("1 node");
+  const { frame, nodes } = testFleet({ gpu01: [{ state: "free" }], old01: [{ state: "split" }], mig1: [{ state: "split" }, { state: "free", parent: "GPU-mig1-0" }], login: [] });
+  expect(uncounted(frame, nodes, 3)).toEqual(["old01"]);
 });
 
 test("a GPU nobody can say anything of is never offered", () => {
