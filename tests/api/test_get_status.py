@@ -43,8 +43,8 @@ def test_the_shape_is_the_documented_one(monkeypatch: pytest.MonkeyPatch):
         "hostname": "gpu1",
         "ips": [],
         "gpus": [
-            {"index": 0, **gpu, "use_mem": 40 * 1024, "utilize": 90, "temp": 70, "users": [user]},
-            {"index": 1, **gpu, "use_mem": 0, "utilize": 0, "temp": 35, "users": []},
+            {"index": 0, **gpu, "use_mem": 40 * 1024, "utilize": 90, "temp": 70, "users": [user], "state": "busy"},
+            {"index": 1, **gpu, "use_mem": 0, "utilize": 0, "temp": 35, "users": [], "state": "free"},
         ],
         "status": True,
         "version": "NVIDIA H100 80GB HBM3",
@@ -87,6 +87,7 @@ def test_a_silent_node_is_not_up_for_ever(state: str):
             "utilize": None,
             "temp": None,
             "users": [],
+            "state": state,
         }
     ]
 

@@ -110,7 +110,7 @@ def test_both_formats_tell_the_same(make):
     assert other.headers["content-type"] == OPENMETRICS
     assert other.text.endswith("\n# EOF\n")
     assert "# EOF" not in text.text
-    moving = re.compile("process_|gpulse_node_last_line_age")
+    moving = re.compile("process_|gpulse_node_last_line_age|gpulse_node_devices_age|gpulse_gpu_age")
     first, second = samples(text.text), samples(other.text, read_openmetrics)
     assert first.keys() == second.keys()
     for key, value in first.items():
@@ -204,6 +204,7 @@ def test_figures_of_a_node_that_is_gone_are_not_frozen(state: str):
         "gpulse_node_up",
         "gpulse_node_info",
         "gpulse_node_last_line_age_seconds",
+        "gpulse_node_devices_age_seconds",
         "gpulse_gpu_info",
         "gpulse_gpu_state",
     }
@@ -250,7 +251,7 @@ def test_only_some_parts():
     fleet = small()
     names = {part: {name for name, _ in told(fleet, f"?only={part}")} for part in ("hub", "summary", "nodes", "gpus")}
     assert "process_open_fds" in names["hub"]
-    assert names["summary"] == {"gpulse_gpus"}
+    assert names["summary"] == {"gpulse_gpus", *(family.name for family, _ in families.SUMMARY)}
     assert all(name.startswith("gpulse_node_") for name in names["nodes"])
     assert all(name.startswith("gpulse_gpu_") for name in names["gpus"])
     assert {name for name, _ in told(fleet)} == set().union(*names.values())

@@ -109,6 +109,15 @@ def test_what_is_not_free_now_is_told_of(site: Site):
     assert site.made("gpu3:1", "gpu3:2", who="admin")["notice"] == "gpu3 is not up now"
 
 
+def test_whether_a_card_that_cannot_be_read_is_in_use_is_unknown(site: Site):
+    add(site.fleet, "gpu3", 2)
+    cards = [card("GPU-gpu3-0", 0), card("GPU-gpu3-1", 1, failed_fields=["processes"])]
+    site.fleet.line("gpu3", snapshot("gpu3", cards))
+    site.fleet.tick()
+    assert site.reserve("gpu3:0", dry_run=True).json()["notice"] is None
+    assert site.reserve("gpu3:1", dry_run=True).json()["notice"] == "whether gpu3:1 is in use is unknown"
+
+
 def test_of_many_that_are_not_free_some_are_named(site: Site):
     add(site.fleet, "gpu3", 8)
     cards = [card(f"GPU-gpu3-{index}", index) for index in range(8)]

@@ -32,6 +32,7 @@ def gpu(node: str, index: int, state: str = "free", **fields: Any) -> dict[str, 
         "id": f"GPU-{node}-{index}",
         "state": state,
         "model": "H100 80G",
+        "people": [],
         **fields,
     }
 

@@ -88,3 +88,16 @@ def test_people_with_most_memory_come_first():
         view("gpu1", 1, people=[{"person": "bob", "memory_bytes": 3}, {"person": "eve"}]),
     ]
     assert figures.people(gpus) == "bob, ann, eve"
+
+
+def test_sums_over_unknowns_are_not_zero():
+    nothing = [view("gpu1", 0, "unknown", memory_total_bytes=None, memory_used_bytes=None)]
+    assert figures.gpu_sums(nothing) == "memory – of – · power –"
+    some = [*nothing, view("gpu1", 1, memory_used_bytes=GIB, power_watts=50.0)]
+    assert figures.gpu_sums(some) == "memory 1.0 GiB of 80.0 GiB (1 unknown) · 50 W (1 unknown)"
+
+
+def test_people_who_are_unknown_are_a_question():
+    unread = view("gpu1", 0, "unknown", people=None)
+    assert figures.people([unread]) == "?"
+    assert figures.people([unread, view("gpu1", 1, people=[{"person": "ann"}])]) == "ann, ?"

@@ -65,6 +65,27 @@ def test_flags_and_faults_are_shown(hub):
     assert told.splitlines()[1].endswith("hot    GPU is lost")
 
 
+def test_what_is_unknown_is_said_and_old_values_have_an_age(hub):
+    why = "Unknown Error from nvmlDeviceGetUtilizationRates"
+    unread = gpu("gpu1", 0, "unknown", people=None, failed_reason=why, age_seconds=5.2, memory_used_bytes=None)
+    hub.answers["/gpus"] = listing(unread, gpu("gpu1", 1, None, counted=False, age_seconds=0.3))
+    told = gpulse("gpus", hub=hub.url).stdout.splitlines()
+    assert told[0].split()[-2:] == ["AGE", "PEOPLE"]
+    assert "□ unknown" in told[1]
+    assert told[1].endswith(f"5 s  {why}")
+    assert "= double" in told[2]
+    assert told[-1] == "1 GPU: 1 unknown · memory – of 80.0 GiB · power –"
+    twice = {"devices_age_seconds": 5.2, "same_machine_as": "gpu2"}
+    hub.answers["/nodes"] = listing(node("gpu1", gpus=[unread], **twice))
+    told = gpulse("nodes", hub=hub.url).stdout.splitlines()
+    assert told[1].endswith("5 s  same machine as gpu2, not counted")
+
+
+def test_who_says_of_how_many_gpus_nobody_knows(hub):
+    hub.answers["/users"] = listing() | {"unknown_gpus": 3}
+    assert gpulse("who", hub=hub.url).stdout == "unknown who is on 3 more GPUs\n"
+
+
 def test_who(cluster):
     assert gpulse("who", hub=cluster.url).stdout.splitlines() == [
         "PERSON  GPUS  BUSY  MEMORY GiB  PROCESSES  NODES",

@@ -209,7 +209,7 @@ def _shown(gpu: Any) -> tuple[Any, ...]:
 
 def test_what_is_not_told_is_absent():
     snapshot = told(json.dumps({"gpus": [{"index": 3}]}).encode())
-    assert snapshot["gpus"] == [{"index": 3, "uuid": "gpu07/3", "vendor": "nvidia"}]
+    assert snapshot["gpus"] == [{"index": 3, "uuid": "gpu07/3", "vendor": "nvidia", "processes_listed": False}]
     assert (snapshot["host"], snapshot["time"]) == ({}, NOW)
     assert "processes" not in snapshot
     assert snapshot["reports"] == [
@@ -221,7 +221,9 @@ def test_what_is_not_told_is_absent():
 def test_no_value_is_no_zero(nothing):
     fields = ["temperature.gpu", "fan.speed", "utilization.gpu", "power.draw", "enforced.power.limit", "memory.used"]
     snapshot = told(printed(**dict.fromkeys(fields, nothing), processes=nothing))
-    assert set(snapshot["gpus"][0]) == {
+    # Null is any error of the driver, so it failed now; a text says that the card never gives it.
+    why = {"failed_fields", "failed_reason"} if nothing is None else {"processes_listed"}
+    assert set(snapshot["gpus"][0]) == why | {
         *("index", "uuid", "vendor", "name", "driver_version", "encoder_utilization_ratio", "memory_total_bytes")
     }
     assert "processes" not in snapshot

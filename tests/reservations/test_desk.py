@@ -271,3 +271,23 @@ def test_a_card_that_is_used_by_nobody_who_is_known(world: World):
     world.fleet.tick()
     assert uses.look(NOW + 1) == ["n0"]
     assert uses.by_place == {place: reality.Use(True, unknown=True)}
+
+
+def test_of_a_card_that_cannot_be_read_nothing_is_claimed(world: World):
+    """Neither that nobody came, nor that somebody else is there."""
+    world.desk.settings = Settings(no_show_minutes=1, release_minutes=1, release_no_shows=True)
+    place = Place("n0", "0")
+    world.make("ann", place, start=NOW, end=NOW + 3600)
+    unread = gpu(0, uuid="GPU-0-0", failed_fields=["utilization_ratio"], utilization_ratio=None)
+    for seq, people in ((2, []), (3, [process(9, "GPU-0-0", user="bob", start_time=NOW)])):
+        world.fleet.line("n0", snapshot(unread, processes=people, seq=seq))
+        for _ in range(200):
+            world.now += 1
+            world.fleet.tick()
+            world.desk.look()
+            assert asyncio.run(world.desk.release_no_shows()) == []
+        assert list(world.desk.findings) == []
+    uses = Uses(world.fleet)
+    uses.want("n0", [place])
+    uses.look(NOW)
+    assert uses.by_place == {place: reality.Use(True, unknown=True)}

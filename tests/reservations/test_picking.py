@@ -13,7 +13,16 @@ from gpulse.reservations.rules import overlapping
 from tests.reservations.wanting import HOUR, NOW, places, reservation
 
 GIB = 2**30
-STATES = {"f": "free", "b": "busy", "i": "idle", "r": "reserved", "d": "down", "u": "unhealthy", "s": "stale"}
+STATES = {
+    "f": "free",
+    "b": "busy",
+    "i": "idle",
+    "r": "reserved",
+    "d": "down",
+    "u": "unhealthy",
+    "s": "stale",
+    "n": "unknown",
+}
 
 
 def gpu(node, index, state="free", gigabytes=80, **more):
@@ -49,6 +58,7 @@ def refused(code, *words, **named):
         ([*fleet(40, a="ff"), *fleet(80, b="ff")], {"n": 2, "memory_bytes": 60 * GIB}, "b:0 b:1"),
         (fleet(a="fduf"), {"n": 2}, "a:0 a:3"),
         (fleet(a="bis"), {"n": 3}, "a:0 a:1 a:2"),
+        (fleet(a="nfnf"), {"n": 2}, "a:1 a:3"),
     ],
 )
 def test_for_later_whoever_is_there_now(gpus, wish, chosen):
@@ -163,10 +173,11 @@ def test_only_those_that_a_filter_leaves():
 def test_what_the_fleet_has_not():
     assert "there are 2 such GPUs, and 3 are wanted" in refused("no_gpus", fleet(a="ff"), n=3).message
     assert "of the others 1 down" in refused("no_gpus", fleet(a="fd"), n=2).message
+    assert "of the others 1 down, 2 unknown" in refused("no_gpus", fleet(a="fndn"), n=2, start=0).message
     error = refused("no_gpus", fleet(a="ff", b="ff"), n=3, same_node=True)
     assert (error.status, error.message) == (422, "no node has 3 such GPUs; the most on one is 2")
     assert refused("no_gpus", fleet(a="f"), n=2).message == "there is 1 such GPU, and 2 are wanted"
-    assert refused("no_gpus", fleet(a="d"), n=1).message == "there is no such GPU that is well; 1 down or unhealthy"
+    assert refused("no_gpus", fleet(a="d"), n=1).message == "there is no such GPU that can be given to anybody: 1 down"
     error = refused("no_gpus", [], n=1)
     assert (error.message, error.detail) == ("there is no such GPU", "ask for another model, or for less memory")
     refused("no_gpus", [GpuView(node="a", id="a", state="free")], n=1)

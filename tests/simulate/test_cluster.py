@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from random import Random
 
+from gpulse.fleet.fleet import Fleet
 from gpulse.simulate.cluster import Cluster
 from gpulse.simulate.jobs import KINDS, Job
 from gpulse.simulate.people import PEOPLE
@@ -221,3 +222,13 @@ def test_training_has_phases():
     assert low <= max(working) <= high
     assert 0 < sum(utilization < 0.1 for utilization in working) < 0.1 * len(working)
     assert sum(utilization > 0.9 * max(working) for utilization in working) > 0.7 * len(working)
+
+
+def test_a_few_gpus_cannot_be_read():
+    fleet = Fleet()
+    cluster = Cluster(40, start=START)
+    for place in cluster.places():
+        fleet.place(place)
+        fleet.line(place.name, cluster.full_line(place.name))
+    fleet.tick()
+    assert 1 <= fleet.summary().states["unknown"] <= 3

@@ -12,7 +12,7 @@ from gpulse.fleet.filter import Filter
 from gpulse.fleet.sight import Sight
 from gpulse.fleet.views import NodeView, Summary
 
-_GROWS = re.compile(rb'"(?:age|idle)_seconds":[^,}]*')
+_GROWS = re.compile(rb'"(?:devices_age|age|idle)_seconds":[^,}]*')
 _encode = msgspec.json.Encoder().encode
 
 

@@ -39,6 +39,8 @@ class Page(msgspec.Struct):
     body: bytes = b""
     # Of people: how many more there are, whose names are not told.
     others: int = 0
+    # Of how many GPUs nobody knows who is on them.
+    unknown_gpus: int = 0
 
 
 class _Problem(msgspec.Struct):
@@ -212,9 +214,10 @@ class Hub:
             seen = page.next
             page = self._page(path, query | {"limit": str(size), "offset": str(seen)})
             items += page.items
-        others = b',"others":%d' % page.others if page.others else b""
-        body = b'{"items":[%s],"total":%d,"next":null%s}' % (b",".join(items), page.total, others)
-        return Page(items, page.total, None, body, page.others)
+        more = b',"others":%d' % page.others if page.others else b""
+        more += b',"unknown_gpus":%d' % page.unknown_gpus if page.unknown_gpus else b""
+        body = b'{"items":[%s],"total":%d,"next":null%s}' % (b",".join(items), page.total, more)
+        return Page(items, page.total, None, body, page.others, page.unknown_gpus)
 
     def decode(self, body: bytes | msgspec.Raw, kind: type[T]) -> T:
         try:

@@ -17,13 +17,15 @@ _STATES = {
     "idle": ("▨", "yellow"),
     "reserved": ("◇", "violet"),
     "unhealthy": ("▲", "red"),
-    "unknown": ("?", "yellow"),
+    "unknown": ("□", "yellow"),
     "stale": ("░", "dim"),
     "down": ("✕", "red"),
     "up": ("✓", "green"),
     "new": ("…", "dim"),
     # A card split into MIG instances, which are counted in its stead.
     "split": ("┬", "dim"),
+    # A GPU that another node of the same machine counts.
+    "double": ("=", "dim"),
 }
 _SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
@@ -42,9 +44,9 @@ def percent(ratio: float | None) -> str:
     return UNKNOWN if ratio is None else f"{100 * ratio:.0f} %"
 
 
-def used_of(used: int | None, total: int | None) -> str:
-    """Gibibytes, as "71.2 / 79.6"."""
-    return UNKNOWN if total is None else f"{gibibytes(used)} / {gibibytes(total)}"
+def used_of(used: int | None, total: int | None, at_least: bool = False) -> str:
+    """Gibibytes, as "71.2 / 79.6"; `at_least`: more may be used."""
+    return UNKNOWN if total is None else f"{'≥ ' if at_least else ''}{gibibytes(used)} / {gibibytes(total)}"
 
 
 def gibibytes(count: float | None) -> str:
@@ -129,7 +131,8 @@ def gpu_sums(gpus: Sequence[GpuView]) -> str:
     used = [gpu.memory_used_bytes for gpu in counted if gpu.memory_used_bytes is not None]
     total = [gpu.memory_total_bytes for gpu in counted if gpu.memory_total_bytes is not None]
     # Of a split card only the card knows its power.
-    cards = [gpu for gpu in gpus if gpu.parent_uuid is None and (gpu.counted or gpu.mig_enabled)]
+    split = {gpu.parent_uuid for gpu in counted}
+    cards = [gpu for gpu in gpus if gpu.parent_uuid is None and (gpu.counted or gpu.uuid in split)]
     drawn = [gpu.power_watts for gpu in cards if gpu.power_watts is not None]
     memory_words = f"memory {memory(sum(used)) if used else UNKNOWN} of {memory(sum(total)) if total else UNKNOWN}"
     power_words = power(sum(drawn)) if drawn else f"power {UNKNOWN}"

@@ -12,7 +12,7 @@ from gpulse.cli import figures, options
 from gpulse.cli.client import Hub
 from gpulse.cli.holding import Hold, usual
 from gpulse.cli.listing import printed
-from gpulse.cli.tables import Column, Span, Table
+from gpulse.cli.tables import UNKNOWN, Column, Span, Table
 from gpulse.errors import GpulseError, HubSilent
 from gpulse.fleet.sizes import parse_size
 from gpulse.fleet.views import GpuView
@@ -191,7 +191,8 @@ def table(found: list[GpuView], export: str | None = None) -> Table:
         (Span(gpu.node, "bold"), figures.gpu_index(gpu), figures.model(gpu), figures.gibibytes(gpu.memory_total_bytes))
         for gpu in found
     ]
-    total = figures.memory(sum(gpu.memory_total_bytes or 0 for gpu in found))
+    known = [gpu.memory_total_bytes for gpu in found if gpu.memory_total_bytes is not None]
+    total = figures.memory(sum(known)) if len(known) == len(found) else f"memory {UNKNOWN}"
     sums = [f"{figures.amount(len(found), 'GPU', 'GPUs')} · {total}"]
     if export is not None:
         sums.append(f"on {found[0].node}: {export}")

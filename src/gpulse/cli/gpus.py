@@ -15,10 +15,13 @@ _COLUMNS = (
     Column("MEMORY GiB", right=True, spare=2),
     Column("°C", right=True, spare=4),
     Column("POWER W", right=True, spare=5),
+    Column("AGE", right=True, spare=6),
     Column("FLAGS", spare=3),
     Column("PEOPLE"),
 )
-_FLAGS = 8
+_AGE, _FLAGS = 8, 9
+# The hub reads most values every second; of older ones people should know.
+_OLD_SECONDS = 3.0
 
 
 def gpus(
@@ -45,10 +48,13 @@ def gpus(
 def table(found: list[GpuView], empty: str = "") -> Table:
     rows = [_row(gpu) for gpu in found]
     columns = list(_COLUMNS)
-    if not any(gpu.flags for gpu in found):
-        del columns[_FLAGS]
+    spared = [] if any(gpu.flags for gpu in found) else [_FLAGS]
+    if not any((gpu.age_seconds or 0.0) >= _OLD_SECONDS for gpu in found):
+        spared.append(_AGE)
+    for at in spared:
+        del columns[at]
         for row in rows:
-            del row[_FLAGS]
+            del row[at]
     sums = [f"{figures.gpu_states(found)} · {figures.gpu_sums(found)}"] if found else []
     return Table(columns, rows, sums, empty)
 
@@ -59,11 +65,26 @@ def _row(gpu: GpuView) -> list[Cell]:
         Span(gpu.node, "bold"),
         figures.gpu_index(gpu),
         figures.model(gpu),
-        figures.state(gpu.state or "split"),
+        _state(gpu),
         figures.percent(gpu.utilization_ratio),
         figures.used_of(gpu.memory_used_bytes, gpu.memory_total_bytes),
         UNKNOWN if celsius is None else str(celsius),
         figures.watts(gpu.power_watts, gpu.power_limit_watts),
+        figures.age(gpu.age_seconds),
         Span(", ".join(gpu.flags), "yellow"),
-        Span(gpu.fault, "red") if gpu.fault else figures.people([gpu]),
+        _words(gpu),
     ]
+
+
+def _state(gpu: GpuView) -> Span:
+    # What is not counted is a card that is split, or one that another node of the same machine has.
+    return figures.state(gpu.state or ("split" if gpu.mig_enabled else "double"))
+
+
+def _words(gpu: GpuView) -> Span | str:
+    if gpu.fault:
+        return Span(gpu.fault, "red")
+    if gpu.state == "unknown":
+        why = gpu.failed_reason or "too little is known to say whether it is used"
+        return Span(f"{figures.people([gpu])}: {why}" if gpu.people else why, "yellow")
+    return figures.people([gpu])

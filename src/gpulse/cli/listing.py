@@ -41,7 +41,7 @@ def show(
         if as_json:
             return page.body.decode("utf-8", "replace")
         items = [hub.decode(item, kind) for item in page.items]
-        return "\n".join(printed(_with_others(table(items), page.others), width, height))
+        return "\n".join(printed(_with_more(table(items), page), width, height))
 
     if watch is None:
         typer.echo(told(ask()))
@@ -51,11 +51,18 @@ def show(
         _print_on(ask, told, watch)
 
 
-def _with_others(table: Table, others: int) -> Table:
-    if not others:
+def _with_more(table: Table, page: Page) -> Table:
+    """The table with what the hub says of people who are not in it."""
+    words = []
+    if page.others:
+        others = figures.amount(page.others, "other person", "other people")
+        words.append(f"{others} on GPUs, whose names you do not see")
+    if page.unknown_gpus:
+        words.append(f"unknown who is on {figures.amount(page.unknown_gpus, 'more GPU', 'more GPUs')}")
+    if not words:
         return table
-    words = f"{figures.amount(others, 'other person', 'other people')} on GPUs, whose names you do not see"
-    return table._replace(sums=[*table.sums, words] if table.rows else [], empty=words)
+    told = " · ".join(words)
+    return table._replace(sums=[*table.sums, told] if table.rows else [], empty=told)
 
 
 def printed(table: Table, width: int | None, height: int | None = None) -> list[str]:

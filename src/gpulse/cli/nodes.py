@@ -73,12 +73,22 @@ def _row(node: NodeView) -> list[Cell]:
         _free(sum(gpu.state == "free" for gpu in counted), len(counted)),
         ", ".join(f"{count}× {name}" for name, count in models.most_common()) or UNKNOWN,
         figures.percent(fmean(loads) if loads else None),
-        figures.used_of(sum(used) if used else None, sum(totals) if totals else None),
+        figures.used_of(
+            sum(used) if used else None, sum(totals) if totals else None, bool(used) and len(used) < len(counted)
+        ),
         figures.watts(sum(powers) if powers else None, None),
         figures.percent(node.rates.cpu_ratio if node.rates else None),
-        figures.age(node.age_seconds),
-        Span(node.reason, "red") if node.reason else figures.people(node.gpus),
+        figures.age(node.age_seconds if node.devices_age_seconds is None else node.devices_age_seconds),
+        _words(node),
     ]
+
+
+def _words(node: NodeView) -> Span | str:
+    if node.reason:
+        return Span(node.reason, "red")
+    if node.same_machine_as is not None:
+        return Span(f"same machine as {node.same_machine_as}, not counted", "yellow")
+    return figures.people(node.gpus)
 
 
 def _free(free: int, total: int) -> Span:

@@ -7,7 +7,7 @@ import typer
 from gpulse.cli import figures, options
 from gpulse.cli.client import Hub
 from gpulse.cli.listing import show
-from gpulse.cli.tables import Column, Span, Table
+from gpulse.cli.tables import UNKNOWN, Column, Span, Table
 from gpulse.fleet.views import PersonView
 
 _COLUMNS = (
@@ -56,7 +56,8 @@ def table(found: list[PersonView], empty: str = "") -> Table:
         for person in found
     ]
     # GPUs are not summed: people share them.
-    held = figures.memory(sum(person.memory_bytes for person in found))
+    known = [person.memory_bytes for person in found if person.memory_bytes is not None]
+    held = figures.memory(sum(known)) if known else f"memory {UNKNOWN}"
     processes = figures.amount(sum(person.processes for person in found), "process", "processes")
     sums = [f"{figures.amount(len(found), 'person', 'people')} · {held} · {processes}"] if found else []
     return Table(_COLUMNS, rows, sums, empty)

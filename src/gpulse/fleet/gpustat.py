@@ -59,7 +59,7 @@ class _Gpu(msgspec.Struct):
     power_limit: _Number = msgspec.field(default=None, name="enforced.power.limit")
     memory_used: _Number | UnsetType = msgspec.field(default=UNSET, name="memory.used")
     memory_total: _Number = msgspec.field(default=None, name="memory.total")
-    processes: list[_Process] | str | None | UnsetType = UNSET
+    processes: list[_Process] | str | UnsetType | None = UNSET
 
 
 class _Printed(msgspec.Struct):
@@ -172,7 +172,7 @@ def _gpu(gpu: _Gpu, place: int, reports: list[str]) -> dict[str, Any]:
 
 
 def _failed(gpu: _Gpu, record: Mapping[str, Any]) -> list[str]:
-    """Name what gpustat could not read: it prints null for any error of the driver, and a text where there is no value."""
+    """Name what could not be read: gpustat prints null for any error of the driver, a text where there is no value."""
     return [
         field
         for field, told in (

@@ -33,7 +33,7 @@ class Holdings:
         held: dict[str, set[str | None]] = {}
         # Another node of the same machine counts these, and who is on them.
         elsewhere = {gpu.uuid for gpu, is_there in zip(node.gpus, node.elsewhere, strict=True) if is_there}
-        for process, sizes in zip(node.processes, node.held_memory(), strict=True):
+        for process, size in zip(node.processes, node.held_memory(), strict=True):
             person = called(process.user)
             if not person or not process.gpus or (elsewhere and elsewhere.issuperset(use.uuid for use in process.gpus)):
                 continue
@@ -43,10 +43,11 @@ class Holdings:
             view = found.get(person)
             if view is None:
                 view = found[person] = PersonView(
-                    person=person, gpus=0, busy_gpus=0, memory_bytes=0, processes=0, nodes=[]
+                    person=person, gpus=0, busy_gpus=0, memory_bytes=None, processes=0, nodes=[]
                 )
             view.processes += 1
-            view.memory_bytes += sizes
+            if size is not None:
+                view.memory_bytes = (view.memory_bytes or 0) + size
             held.setdefault(person, set()).update(use.uuid for use in process.gpus)
         for person, uuids in held.items():
             found[person].gpus += len(uuids)
@@ -55,7 +56,7 @@ class Holdings:
 
     def people(self) -> list[PersonView]:
         """Those with most GPUs first."""
-        return sorted(self._found.values(), key=lambda view: (-view.gpus, -view.memory_bytes, view.person))
+        return sorted(self._found.values(), key=lambda view: (-view.gpus, -(view.memory_bytes or 0), view.person))
 
     @property
     def others(self) -> int:

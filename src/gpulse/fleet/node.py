@@ -185,11 +185,12 @@ class Node:
             found.append(msgspec.structs.replace(process, **values))
         return found
 
-    def held_memory(self) -> list[int]:
-        """By process, how much memory it holds on all its GPUs as of now."""
+    def held_memory(self) -> list[int | None]:
+        """Return by process how much memory it holds on all its GPUs as of now; None where that is not known."""
         columns = self._updates.columns("uses", _MEMORY_OF_USE, len(self.uses))
         sizes = iter(columns.get("memory_bytes") or [use.memory_bytes for use in self.uses])
-        return [sum(next(sizes) or 0 for _ in process.gpus or ()) for process in self.processes]
+        by_process = [[next(sizes) for _ in process.gpus or ()] for process in self.processes]
+        return [_sum([size for size in held if size is not None]) for held in by_process]
 
     def process_names(self) -> list[str | None]:
         """The names of the processes as of now: of their texts the only one that an update may change."""
@@ -207,6 +208,10 @@ class Node:
         message = f"the node sent nonsense: {what}"[:1000]
         if not self.log or self.log[-1].message != message:
             self.log.append(LogEntry(time=round(self.time, 3), message=message))
+
+
+def _sum(known: list[int]) -> int | None:
+    return sum(known) if known else None
 
 
 def _bound(gpu: Gpu) -> None:

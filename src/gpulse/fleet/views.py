@@ -101,7 +101,8 @@ class PersonView(msgspec.Struct, omit_defaults=True, kw_only=True):
     person: str
     gpus: int
     busy_gpus: int
-    memory_bytes: int
+    # Null: the driver does not say of any of their processes.
+    memory_bytes: int | None
     processes: int
     nodes: list[str]
 

@@ -123,6 +123,8 @@ class Card:
             "pcie_width": 16,
         }
         self.xid_events: list[Record] = []
+        # The driver answers with an error when asked for its utilization.
+        self.unreadable = False
         if model.ecc:
             self._add_ecc()
         if model.nvlinks:
@@ -184,6 +186,8 @@ class Card:
         self._count(values, work, seconds)
         if model.gpm:
             self._activity(values, utilization, work.intensity)
+        if self.unreadable:
+            _fail(values)
         return values
 
     def _drive(self, utilization: float, intensity: float, seconds: float) -> tuple[float, float]:
@@ -274,6 +278,13 @@ class Instance:
 
     def step(self, memory_bytes: int) -> Record:
         return {"memory_used_bytes": memory_bytes + 14 * MIB, "memory_reserved_bytes": 0}
+
+
+def _fail(values: Record) -> None:
+    values["failed_fields"] = [
+        name for name in ("utilization_ratio", "sm_active_ratio") if values.pop(name, None) is not None
+    ]
+    values["failed_reason"] = "Unknown Error from nvmlDeviceGetUtilizationRates"
 
 
 def _grow(pair: list[float], rate: float, sent_share: float, seconds: float, random: Random) -> None:

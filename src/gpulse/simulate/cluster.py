@@ -20,6 +20,8 @@ _FEW_NODES = 8
 RACK_NODES = 8
 # One of each thing that breaks for so many nodes.
 _FAULT_NODES = 40
+# A card that cannot be read is no surprise among so many nodes.
+_UNREADABLE_NODES = 8
 _ARRIVAL_SECONDS = 900.0
 
 
@@ -148,6 +150,8 @@ class Cluster:
                 next(self._numbers), "training", self._random.choice(self._people), self.now - 80_000, self._random
             )
             holder.add_vanished(job, device, held)
+            if len(block) >= _UNREADABLE_NODES:
+                next(node for node in reversed(block) if node not in (hot, holder)).cards[-1].unreadable = True
             if len(block) >= 4:
                 deaf = self._random.choice(block)
                 deaf.reports.append(

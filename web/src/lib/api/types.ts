@@ -1351,7 +1351,7 @@ export interface components {
             person: string;
             gpus: number;
             busy_gpus: number;
-            memory_bytes: number;
+            memory_bytes: number | null;
             processes: number;
             nodes: string[];
         };
