@@ -65,7 +65,7 @@ def matching(page: Page) -> Any:
 def test_the_figures_are_those_of_the_hub(seen: Seen, site: Site):
     states = site.hub.get("api/v1/summary")["states"]
     page = seen.go()
-    for state in ("free", "busy", "idle", "reserved", "unhealthy", "stale", "down"):
+    for state in ("free", "busy", "idle", "reserved", "unhealthy", "unknown", "stale", "down"):
         expect(summary_button(page, state).locator(".figure")).to_have_text(str(states.get(state, 0)))
 
 

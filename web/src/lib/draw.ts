@@ -19,6 +19,8 @@ export const SHAPES: Record<GpuState, Shape> = {
   reserved: { line: `${BOX}M3.5 6h5` },
   idle: { soft: BOX, line: `${BOX}M1.5 6.5l5-5M1.5 10.5l9-9M5.5 10.5l5-5` },
   unhealthy: { soft: BOX, line: BOX, solid: "M3.5.5h6a2 2 0 0 1 2 2v6z" },
+  // A question mark on a tile.
+  unknown: { soft: BOX, line: "M4.1 4.4a2 2 0 1 1 3 1.75c-.75.4-1.1.8-1.1 1.5", solid: "M5.1 8.7h1.8v1.8h-1.8z" },
   stale: { line: BOX, dashed: true },
   down: { line: "M2 2l8 8M10 2l-8 8" },
 };

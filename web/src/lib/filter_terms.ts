@@ -15,7 +15,8 @@ export interface FilterGpu {
   model: string | null;
   memoryBytes: number | null;
   counted: boolean;
-  state: GpuState;
+  /** null: not counted. */
+  state: GpuState | null;
   utilization: number | null;
   memoryUsed: number | null;
   temperature: number | null;

@@ -73,16 +73,13 @@ export class FleetGpu {
   get parent(): string | null {
     return this.described[5];
   }
-  /** False: a card split into MIG instances. They have a state, it has none. */
+  /** False: a card split into MIG instances, or a GPU of a machine that is counted under another name. */
   get counted(): boolean {
     return this.frame.state[this.slot] !== NOT_COUNTED;
   }
-  /** Of a split card: that of its node. */
-  get state(): GpuState {
-    const number = this.frame.state[this.slot];
-    if (number !== NOT_COUNTED) return GPU_STATES[number];
-    const node = NODE_STATES[this.frame.nodeState[this.node.place]];
-    return node === "stale" ? "stale" : node === "up" ? "busy" : "down";
+  /** null: it is not counted. */
+  get state(): GpuState | null {
+    return GPU_STATES[this.frame.state[this.slot]] ?? null;
   }
   /** 0 to 1 */
   get utilization(): number | null {
@@ -122,6 +119,8 @@ class Fleet {
   models: string[] = $derived(this.layout?.models ?? []);
   /** The number of the model of each slot; NO_MODEL: the card has told none. */
   modelOf: Uint16Array = $derived(modelNumbers(this.layout));
+  /** By slot, 1: a whole card, 0: a MIG instance. */
+  isCard: Uint8Array = $derived(cards(this.layout));
   summary = $derived(live.frame?.summary ?? null);
   #slots: Map<string, number> = $derived(slots(this.nodes));
 
@@ -165,6 +164,10 @@ export function modelNumbers(layout: Layout | null): Uint16Array {
   const numbers: number[] = [];
   for (const node of layout?.nodes ?? []) for (const gpu of node.gpus) numbers.push(gpu[2] ?? NO_MODEL);
   return Uint16Array.from(numbers);
+}
+
+function cards(layout: Layout | null): Uint8Array {
+  return Uint8Array.from((layout?.nodes ?? []).flatMap((node) => node.gpus.map((gpu) => (gpu[5] === null ? 1 : 0))));
 }
 
 function slots(nodes: FleetNode[]): Map<string, number> {

@@ -47,7 +47,7 @@ describe.each(["light", "dark", "yellow", "blue"])("the theme %s", (theme) => {
     expect(contrast(colours["on-accent"], colours.accent)).toBeGreaterThanOrEqual(4.5);
   });
 
-  test.each(["free", "busy", "reserved", "idle", "unhealthy", "stale", "down"])("%s can be seen and read", (state) => {
+  test.each(["free", "busy", "reserved", "idle", "unhealthy", "unknown", "stale", "down"])("%s can be seen and read", (state) => {
     expect(contrast(colours[state], colours.surface)).toBeGreaterThanOrEqual(3);
     expect(contrast(colours[state], colours.bg)).toBeGreaterThanOrEqual(3);
     expect(contrast(colours[`${state}-ink`], colours.surface)).toBeGreaterThanOrEqual(4.5);

@@ -32,7 +32,7 @@ export function exportedFrame(data: ExportData): Frame {
   const planes = new Uint8Array(gpus.length * 8 + data.nodes.length);
   const frame = arrange({ generation: 0, time: data.made, summary: data.summary }, people, layout, planes);
   gpus.forEach((gpu, slot) => {
-    frame.state[slot] = gpu.counted === false ? NOT_COUNTED : GPU_STATES.indexOf(gpu.state);
+    frame.state[slot] = gpu.state === null ? NOT_COUNTED : GPU_STATES.indexOf(gpu.state);
     frame.utilization[slot] = byte(gpu.utilization_ratio, 200);
     frame.memory[slot] = byte(memoryRatio(gpu), 200);
     frame.temperature[slot] = byte(gpu.temperature_celsius, 1);

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { deflateSync } from "node:zlib";
 import { beforeAll, expect, test } from "vitest";
 import { GPU_STATES, NODE_STATES } from "../state";
-import { type Frame, FrameError, UNKNOWN_BYTE, decode, withOwn } from "./frame";
+import { type Frame, FrameError, UNKNOWN_BYTE, VersionError, decode, withOwn } from "./frame";
 
 interface Told {
   frame: string;
@@ -99,5 +99,12 @@ test("what is no frame is refused", async () => {
   await expect(decode(new TextEncoder().encode("GET / HTTP/1.1\r\n\r\n").buffer, null)).rejects.toThrow(FrameError);
   const newer = bytes(0);
   new Uint8Array(newer)[4] = 9;
-  await expect(decode(newer, null)).rejects.toThrow(/version 9/);
+  await expect(decode(newer, null)).rejects.toThrow(/version 9.*load the page again/);
+});
+
+test.each([1, 3])("a frame of version %d is another version's, which is not a broken frame", async (version) => {
+  const other = Uint8Array.from([...new TextEncoder().encode("GPLS"), version, 0, 0, 0, 2, 0, 0, 0, 123, 125]).buffer;
+  const refused = await decode(other, null).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(VersionError);
+  expect((refused as VersionError).version).toBe(version);
 });

@@ -31,7 +31,7 @@ export interface Frame {
   layout: Layout;
   gpuCount: number;
   nodeCount: number;
-  /** Number of the state in GPU_STATES; 7: not counted, its MIG instances are. */
+  /** Number of the state in GPU_STATES; NOT_COUNTED: its MIG instances are counted instead. */
   state: Uint8Array;
   /** Half percents; 255 unknown. */
   utilization: Uint8Array;
@@ -58,8 +58,18 @@ export interface Own {
   gpus: number[];
 }
 
+/** The version of live frames this page reads. */
+export const FRAME_VERSION = 2;
+
 /** A frame that cannot be read, or does not build on the one before. */
 export class FrameError extends Error {}
+
+/** A frame of another version: this page and the hub don't belong together. */
+export class VersionError extends FrameError {
+  constructor(readonly version: number) {
+    super(`the hub sends frames of version ${version}, this page reads version ${FRAME_VERSION}; load the page again`);
+  }
+}
 
 interface Head {
   generation: number;
@@ -81,7 +91,7 @@ export async function decode(frame: ArrayBuffer, before: Frame | null): Promise<
   if (bytes.length < HEAD_AT || String.fromCharCode(...bytes.subarray(0, 4)) !== "GPLS") {
     throw new FrameError("this is not a live frame of gpulse");
   }
-  if (bytes[4] !== 1) throw new FrameError(`the hub sends frames of version ${bytes[4]}; load the page again`);
+  if (bytes[4] !== FRAME_VERSION) throw new VersionError(bytes[4]);
   const bodyAt = HEAD_AT + new DataView(frame).getUint32(8, true);
   const head = JSON.parse(new TextDecoder().decode(bytes.subarray(HEAD_AT, bodyAt))) as Head;
   return bytes[5] === 0 ? full(head, bytes.subarray(bodyAt)) : delta(head, bytes.subarray(bodyAt), before);

@@ -7,7 +7,7 @@ import { liveProtocols } from "../page_key";
 import { session } from "../session.svelte";
 import { Details } from "./details.svelte";
 import { exportedFrame } from "./exported_frame";
-import { type Frame, type Own, decode, withOwn } from "./frame";
+import { type Frame, type Own, VersionError, decode, withOwn } from "./frame";
 
 export type Status = "connecting" | "live" | "paused" | "gone" | "signed-out" | "export";
 
@@ -16,6 +16,8 @@ const SILENCE_MS = 10_000;
 /** A hub that restarts is back before anybody need be told. */
 const GRACE_MS = 3000;
 const LONGEST_WAIT_MS = 30_000;
+/** Frames of another version stay unreadable until somebody loads the page again or upgrades the hub. */
+const OTHER_VERSION_MS = 60_000;
 /** A tab in the background lets go of the stream after this. */
 const HIDDEN_MS = 60_000;
 const HUB_MS = 30_000;
@@ -31,6 +33,8 @@ class Live {
   hub = $state.raw<HubView | null>(null);
   /** Why the hub is gone, where it said so. */
   reason = $state<string | null>(null);
+  /** The version of the hub's frames where this page can't read them; null: it can. */
+  otherVersion = $state<number | null>(null);
   details = new Details(() => this.frame?.layout ?? null);
   /** Somebody waits for something: a tab in the background goes on listening. */
   awake = false;
@@ -199,7 +203,7 @@ class Live {
       this.#newest = this.#own === null ? frame : withOwn(frame, this.#own);
     } catch (error) {
       console.warn("a live frame could not be read; connecting again", error);
-      if (this.#socket === socket) this.#lost(error instanceof Error ? error.message : "");
+      if (this.#socket === socket) this.#unreadable(error);
       return;
     }
     if (this.#socket !== socket) return;
@@ -215,6 +219,7 @@ class Live {
       this.status = "live";
     }
     this.reason = null;
+    this.otherVersion = null;
     // Nobody sees a tab in the background; it is drawn when it is looked at again.
     if (!this.#asleep) this.#show();
   }
@@ -223,6 +228,16 @@ class Live {
     if (this.#newest === null || this.#newest === this.frame) return;
     this.frame = this.#newest;
     this.receivedAt = this.#heardAt;
+  }
+
+  #unreadable(error: unknown): void {
+    this.otherVersion = error instanceof VersionError ? error.version : null;
+    if (this.otherVersion === null || this.#once) return this.#lost(error instanceof Error ? error.message : "");
+    this.#leave();
+    clearTimeout(this.#grace);
+    this.#grace = undefined;
+    this.status = "gone";
+    if (!this.#asleep) this.#retry = window.setTimeout(() => this.#connect(), OTHER_VERSION_MS);
   }
 
   #lost(reason: string): void {

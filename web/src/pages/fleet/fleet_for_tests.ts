@@ -1,4 +1,5 @@
 /** A small fleet for tests, made the way frames are. */
+import type { Summary } from "../../lib/api/api";
 import type { FleetNode } from "../../lib/fleet.svelte";
 import { type Frame, type LayoutGpu, type LayoutNode, arrange } from "../../lib/live/frame";
 import { GPU_STATES, type GpuState, NOT_COUNTED } from "../../lib/state";
@@ -13,7 +14,11 @@ export interface TestGpu {
   id?: string;
 }
 
-const SUMMARY = { nodes: 0, nodes_up: 0, gpus: 0, states: {}, memory_total_bytes: 0, memory_free_bytes: 0, power_watts: 0 };
+const SUMMARY: Summary = {
+  nodes: 0, nodes_up: 0, gpus: 0, states: {},
+  memory_total_bytes: 0, memory_total_known_gpus: 0, memory_free_bytes: 0, memory_free_known_gpus: 0,
+  power_watts: 0, power_known_gpus: 0, same_machine_nodes: 0,
+};
 
 export function testFleet(
   nodes: Record<string, TestGpu[]>,

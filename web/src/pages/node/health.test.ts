@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { GpuView } from "../../lib/api/api";
-import { ecc, heat, nvlink, pcie, replaced, throttling, xidLines } from "./health";
+import { ecc, fabric, heat, nvlink, pcie, replaced, throttling, xidLines } from "./health";
 import { isHardware, xidMeaning } from "./xid";
 
 const gpu = (told: Partial<GpuView>): GpuView => ({ node: "gpu07", id: "a", state: "busy", ...told }) as GpuView;
 
 describe("health in words", () => {
   it("says – of a card that has told nothing", () => {
-    for (const about of [throttling, ecc, replaced, pcie, nvlink, heat]) {
+    for (const about of [throttling, ecc, replaced, pcie, nvlink, fabric, heat]) {
       expect(about(gpu({}))).toEqual({ words: "–", bad: false });
     }
   });
@@ -20,6 +20,14 @@ describe("health in words", () => {
       bad: true,
     });
     expect(throttling(gpu({ throttle_reasons: ["some_new_reason"] })).words).toBe("some new reason");
+  });
+
+  it("tells of the fabric, and what is wrong with it", () => {
+    expect(fabric(gpu({ fabric_state: "completed", fabric_status: "Success", fabric_faults: [] }))).toEqual({ words: "joined", bad: false });
+    expect(fabric(gpu({ fabric_state: "completed", fabric_faults: ["route_unhealthy", "new_fault"] }))).toEqual({ words: "joined, routes broken, new fault", bad: true });
+    expect(fabric(gpu({ fabric_state: "completed", fabric_status: "Insufficient Resources" }))).toEqual({ words: "failed: Insufficient Resources", bad: true });
+    expect(fabric(gpu({ fabric_state: "in_progress" }))).toEqual({ words: "in progress", bad: false });
+    expect(fabric(gpu({ fabric_faults: [] }))).toEqual({ words: "well", bad: false });
   });
 
   it("tells of memory errors", () => {

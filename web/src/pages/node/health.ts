@@ -79,6 +79,26 @@ export function nvlink(gpu: GpuView): Told {
   return { words: `${count(active)} of ${gpu.nvlink_links} up`, bad: active != null && active < gpu.nvlink_links };
 }
 
+const FABRIC_FAULTS: Record<string, string> = {
+  degraded_bandwidth: "reduced bandwidth",
+  route_recovery: "routes are being repaired",
+  route_unhealthy: "routes broken",
+  access_timeout_recovery: "recovering from an access timeout",
+  incorrect_configuration: "wrong configuration",
+};
+const FABRIC_WELL = new Set(["", "success", "n/a"]);
+
+/** The NVSwitch fabric: whether the card has joined it, and what is wrong with it. */
+export function fabric(gpu: GpuView): Told {
+  const { fabric_state: state, fabric_status: status, fabric_faults: faults } = gpu;
+  if (state == null && status == null && faults == null) return fine(UNKNOWN);
+  const joined = state === "completed" ? "joined" : state?.replaceAll("_", " ");
+  const failed = status != null && !FABRIC_WELL.has(status.trim().toLowerCase()) ? status : null;
+  const wrong = (faults ?? []).map((fault) => FABRIC_FAULTS[fault] ?? fault.replaceAll("_", " "));
+  const words = [failed === null ? joined : `failed: ${failed}`, ...wrong].filter(Boolean).join(", ");
+  return { words: words || "well", bad: failed !== null || wrong.length > 0 };
+}
+
 /** How much cooler it is than where it slows itself down. */
 export function heat(gpu: GpuView): Told {
   const now = gpu.temperature_celsius;

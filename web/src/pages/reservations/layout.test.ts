@@ -37,11 +37,12 @@ test("a row for each GPU, the node's where it is collapsed, none where it is fil
 });
 
 test("beside a GPU stands who is on it, and of one that is down that it is", () => {
-  expect(besideGpu({ counted: true, state: "busy", person: "ann" })).toBe("ann");
-  expect(besideGpu({ counted: true, state: "stale", person: "ann" })).toBe("ann");
-  expect(besideGpu({ counted: true, state: "free", person: null })).toBe("Free");
-  expect(besideGpu({ counted: true, state: "down", person: "ann" })).toBe("Down");
-  expect(besideGpu({ counted: false, state: "free", person: null })).toBe("split (MIG)");
+  expect(besideGpu({ state: "busy", person: "ann" })).toBe("ann");
+  expect(besideGpu({ state: "stale", person: "ann" })).toBe("ann");
+  expect(besideGpu({ state: "free", person: null })).toBe("Free");
+  expect(besideGpu({ state: "unknown", person: null })).toBe("Unknown");
+  expect(besideGpu({ state: "down", person: "ann" })).toBe("Down");
+  expect(besideGpu({ state: null, person: null })).toBe("split (MIG)");
 });
 
 test("neighbours are one block", () => {

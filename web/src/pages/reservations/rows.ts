@@ -54,8 +54,8 @@ export function slotsIn(marked: Rows, rows: Rows, nodes: readonly NodeShape[], m
 }
 
 /** What stands beside a GPU: who is on it, else its state. Nobody is on what is down, whoever was last. */
-export function besideGpu({ counted, state, person }: Pick<FleetGpu, "counted" | "state" | "person">): string {
-  if (!counted) return "split (MIG)";
+export function besideGpu({ state, person }: Pick<FleetGpu, "state" | "person">): string {
+  if (state === null) return "split (MIG)";
   return (state === "down" ? null : person) ?? STATE_LABELS[state];
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Frame, type Layout, arrange } from "../../../lib/live/frame";
-import { GPU_STATES } from "../../../lib/state";
+import { GPU_STATES, NOT_COUNTED } from "../../../lib/state";
 import { BLANK, BUSY_CODE, DOWN_FIGURE, STATE_CODES, STEPS, UNKNOWN_FIGURE, codes, powerLimits } from "./codes";
 
 interface Gpu {
@@ -33,13 +33,13 @@ function frameOf(gpus: Gpu[], people = ["", "alice", "bob"]): Frame {
   return frame;
 }
 
-const [down, stale, , busy, , , free] = GPU_STATES.map((_, at) => at);
+const [down, stale, , unknown, busy, , , free] = GPU_STATES.map((_, at) => at);
 const read = (frame: Frame, by: Parameters<typeof codes>[1]) => codes(frame, by, () => powerLimits(frame));
 
 describe("cells show", () => {
   test("the state, and the load of busy ones", () => {
-    const { code } = read(frameOf([{ state: free }, { state: busy, utilization: 0 }, { state: busy, utilization: 200 }, { state: busy }, { state: 7 }, { state: down }]), "state");
-    expect([...code]).toEqual([free, BUSY_CODE, STATE_CODES - 1, STATE_CODES - 1, BLANK, down]);
+    const { code } = read(frameOf([{ state: free }, { state: busy, utilization: 0 }, { state: busy, utilization: 200 }, { state: busy }, { state: NOT_COUNTED }, { state: down }, { state: unknown, utilization: 200 }]), "state");
+    expect([...code]).toEqual([free, BUSY_CODE, STATE_CODES - 1, STATE_CODES - 1, BLANK, down, unknown]);
   });
 
   test("figures along the ramp, unknown and down apart", () => {

@@ -11,8 +11,8 @@ export type Rgb = readonly [number, number, number];
 export type StateColours = Record<GpuState, Rgb>;
 
 type Alone = Exclude<GpuState, "busy">;
-const ON_LIGHT: Record<Alone, number> = { free: 0.52, reserved: 0.26, idle: 0.78, unhealthy: 0.33, stale: 0.9, down: 0.64 };
-const ON_DARK: Record<Alone, number> = { free: 0.76, reserved: 0.77, idle: 0.4, unhealthy: 0.57, stale: 0.32, down: 0.88 };
+const ON_LIGHT: Record<Alone, number> = { free: 0.52, reserved: 0.26, idle: 0.78, unhealthy: 0.33, unknown: 0.12, stale: 0.9, down: 0.64 };
+const ON_DARK: Record<Alone, number> = { free: 0.76, reserved: 0.77, idle: 0.4, unhealthy: 0.57, unknown: 0.66, stale: 0.32, down: 0.88 };
 /** How much of the full colour a busy GPU has, with nothing to do and with all it can. */
 const LEAST_BUSY = 0.3;
 const MOST_BUSY = 0.9;

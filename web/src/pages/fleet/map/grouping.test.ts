@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import { FleetNode } from "../../../lib/fleet.svelte";
 import type { LayoutGpu } from "../../../lib/live/frame";
+import { GPU_STATES, NOT_COUNTED } from "../../../lib/state";
 import { firstGrouping, grouped, slotsOf, usefulGroupings } from "./grouping";
+
+const [BUSY, FREE] = [GPU_STATES.indexOf("busy"), GPU_STATES.indexOf("free")];
 
 function fleet(...described: [name: string, group: string | null, rack: string | null, gpus: number][]): FleetNode[] {
   let first = 0;
@@ -15,7 +18,7 @@ function fleet(...described: [name: string, group: string | null, rack: string |
 
 test("nodes lie with their kind, in natural order; split cards and nodes without GPUs have no cell", () => {
   const nodes = fleet(["a1", "g10", "r1", 2], ["a2", "g2", "r1", 2], ["a3", null, null, 1], ["a4", "g2", "r2", 0]);
-  const groups = grouped(nodes, "group", Uint8Array.of(6, 3, 7, 3, 6));
+  const groups = grouped(nodes, "group", Uint8Array.of(FREE, BUSY, NOT_COUNTED, BUSY, FREE));
   expect(groups.map((group) => group.name)).toEqual(["g2", "g10", "No group"]);
   expect(slotsOf(groups).map((slots) => [...slots])).toEqual([[3], [0, 1], [4]]);
 });

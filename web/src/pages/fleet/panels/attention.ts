@@ -2,10 +2,12 @@
 import type { GpuView, NodeView } from "../../../lib/api/api";
 import { celsius, count, natural, percent } from "../../../lib/format";
 import type { Frame } from "../../../lib/live/frame";
+import type { FleetNode } from "../../../lib/fleet.svelte";
 import { type Trouble, together, troubleWords } from "../../../lib/findings";
 import { type FindingView, findingWords } from "../../../lib/reservations";
+import { whyUnknown } from "../../../lib/readings";
 import { href } from "../../../lib/route.svelte";
-import { FLAG_LABELS, GPU_STATES, type GpuState } from "../../../lib/state";
+import { FLAG_LABELS, GPU_STATES, type GpuState, NOT_COUNTED } from "../../../lib/state";
 import { diskUse } from "../cards/host";
 import { indexOf } from "../processes";
 
@@ -34,6 +36,10 @@ export interface Found<T> {
 export interface Told {
   unhealthy: GpuView[];
   unhealthyCount: number;
+  /** Of which nobody can say whether they are in use. */
+  unknown: Found<GpuView>;
+  /** Other names of machines that are counted already. */
+  twice: Found<NodeView>;
   /** The hottest first. */
   hot: Found<GpuView>;
   /** With other warnings. */
@@ -62,7 +68,19 @@ export interface Idle {
 const IDLE = GPU_STATES.indexOf("idle");
 /** What slows a card down, and further warnings, as filters. Who is unhealthy is told of before. */
 export const HOT = "-unhealthy flag:hot,throttled";
-export const WARNED = "-unhealthy flag:vanished,rows_pending,pages_pending,nvlink_down";
+export const WARNED = "-unhealthy flag:vanished,rows_pending,pages_pending,nvlink_down,fabric";
+
+/** Names of nodes none of whose GPUs is counted, at most `most`: they are other names of machines, or split and empty. */
+export function uncounted(frame: Frame, nodes: readonly FleetNode[], most: number): string[] {
+  const found: string[] = [];
+  for (const { name, first, count } of nodes) {
+    if (count === 0) continue;
+    let slot = first;
+    while (slot < first + count && frame.state[slot] === NOT_COUNTED) slot++;
+    if (slot === first + count && found.push(name) === most) break;
+  }
+  return found;
+}
 
 export function idleOf(frame: Frame): Idle {
   const { state, person, people } = frame;
@@ -82,16 +100,17 @@ export function idleOf(frame: Frame): Idle {
 
 /** What is broken first, what is wasted last; at most `most`. */
 export function lines(told: Told, most: number): Line[] {
-  const { hot, warned, down, stale, full } = told;
+  const { unknown, hot, warned, down, stale, twice, full } = told;
   // What concerns who looks is told one by one, before all else.
   const troubles = together(told.findings ?? []);
   const mine = troubles.filter(({ first }) => told.me != null && (first.person === told.me || first.other === told.me));
   const others = troubles.filter((one) => !mine.includes(one));
-  const kinds = [hot, warned, down, stale, full].filter((found) => found.items.length > 0).length + (told.idle.count > 0 ? 1 : 0) + kindsOf(others).length + mine.length;
+  const kinds = [unknown, hot, warned, down, stale, twice, full].filter((found) => found.total > 0).length + (told.idle.count > 0 ? 1 : 0) + kindsOf(others).length + mine.length;
   const sick = told.unhealthy.slice(0, Math.max(1, most - kinds));
   const more = told.unhealthyCount - sick.length;
   const found = mine.map((one) => troubleLine([one]));
   found.push(...sick.map((gpu, at) => gpuLine(gpu, "unhealthy", ailment(gpu), at === sick.length - 1 && more > 0 ? `+${count(more)}` : "")));
+  if (unknown.items.length > 0) found.push(unknownLine(unknown));
   found.push(...kindsOf(others).map((kind) => troubleLine(others.filter((one) => one.first.kind === kind))));
   if (hot.items.length > 0) {
     const [first] = hot.items;
@@ -104,6 +123,7 @@ export function lines(told: Told, most: number): Line[] {
     const [first] = warned.items;
     found.push(gpuLine(first, first.state as GpuState, ailment(first), rest(warned)));
   }
+  if (twice.total > 0) found.push(twiceLine(twice));
   if (full.items.length > 0) found.push(diskLine(full));
   if (told.idle.count > 0) {
     found.push({
@@ -164,13 +184,42 @@ const rest = ({ total }: Found<unknown>) => (total > 1 ? `+${count(total - 1)}` 
 
 function ailment(gpu: GpuView): string {
   if (gpu.fault) return gpu.fault;
-  const flags = (gpu.flags ?? []).map((flag) => FLAG_LABELS[flag] ?? flag);
+  const told = gpu.flags ?? [];
+  // A fabric that failed has a fault, too.
+  const flags = told.filter((flag) => flag !== "fabric" || !told.includes("fabric_failed")).map((flag) => FLAG_LABELS[flag] ?? flag);
   return flags.slice(0, 2).join(", ") || "Unhealthy";
 }
 
+/** "2 GPUs unknown: Unknown Error from nvmlDeviceGetUtilizationRates". */
+function unknownLine({ items, total }: Found<GpuView>): Line {
+  const [first] = items;
+  const words = `unknown: ${whyUnknown(first)}`;
+  if (total === 1) return gpuLine(first, "unknown", words, "");
+  const several = items.some((gpu) => whyUnknown(gpu) !== whyUnknown(first));
+  return {
+    state: "unknown",
+    title: `${count(total)} GPUs`,
+    words: several ? `${words} …` : words,
+    full: items.map((gpu) => `${placeOf(gpu)}: ${whyUnknown(gpu)}`).join("\n"),
+    side: "",
+    link: href("fleet", null, { q: "unknown" }),
+  };
+}
+
+const placeOf = (gpu: GpuView) => `${gpu.node}:${indexOf(gpu, gpu.index ?? null)}`;
+
+function twiceLine(nodes: Found<NodeView>): Line {
+  const first = nodes.items.at(0);
+  if (first === undefined) {
+    const title = nodes.total === 1 ? "1 node" : `${count(nodes.total)} nodes`;
+    return { state: null, title, words: "listed under a second name, counted once", side: "", link: href("fleet") };
+  }
+  const words = `is the same machine as ${first.same_machine_as}, counted once`;
+  return { state: null, title: first.display_name, words, side: rest(nodes), link: href("node", first.name) };
+}
+
 function gpuLine(gpu: GpuView, state: GpuState, words: string, side: string): Line {
-  const title = `${gpu.node}:${indexOf(gpu, gpu.index ?? null)}`;
-  return { state, title, words, side, link: href("gpu", gpu.id), id: gpu.id };
+  return { state, title: placeOf(gpu), words, side, link: href("gpu", gpu.id), id: gpu.id };
 }
 
 function diskLine(nodes: Found<NodeView>): Line {

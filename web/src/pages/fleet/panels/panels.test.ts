@@ -3,7 +3,7 @@ import type { GpuView, NodeView } from "../../../lib/api/api";
 import { modelNumbers } from "../../../lib/fleet.svelte";
 import type { FindingView, ReservationView } from "../../../lib/reservations";
 import { testFleet } from "../fleet_for_tests";
-import { NONE, idleOf, lines } from "./attention";
+import { NONE, idleOf, lines, uncounted } from "./attention";
 import { nextOnes } from "./booked";
 import { freeModels, visibleDevices } from "./free";
 import { byNode, isOn, mean, meanLine, shares, waiting } from "./mine";
@@ -59,6 +59,8 @@ test("what needs attention: broken, hot, down, stale, wasted, and no more than t
     stale: { items: [node({ name: "gpu02", display_name: "gpu02", state: "stale" })], total: 1 },
     full: { items: [node({ host: { disks: [{ mount: "/", used_bytes: 1, available_bytes: 9 }, { mount: "/scratch", used_bytes: 97, available_bytes: 3 }] } })], total: 2 },
     unhealthyCount: 7,
+    unknown: NONE,
+    twice: NONE,
     idle: idleOf(frame),
     longest: "3h 12m",
   };
@@ -75,6 +77,34 @@ test("what needs attention: broken, hot, down, stale, wasted, and no more than t
   expect(lines(told, 5).length).toBe(5);
   expect(lines(told, 8)[1].words).toBe("fell off the bus");
   expect(lines({ ...told, unhealthy: [], unhealthyCount: 0, hot: NONE, warned: NONE, down: NONE, stale: NONE, full: NONE, idle: { count: 0, holders: [] } }, 5)).toEqual([]);
+});
+
+test("GPUs nobody can say anything of come right after what is broken, with the driver's words", () => {
+  const reason = "Unknown Error from nvmlDeviceGetUtilizationRates";
+  const silent = (more: Partial<GpuView> = {}) => gpu({ state: "unknown", failed_fields: ["utilization_ratio"], failed_reason: reason, ...more });
+  const nothing = { unhealthy: [], unhealthyCount: 0, unknown: NONE, twice: NONE, hot: NONE, warned: NONE, down: NONE, stale: NONE, full: NONE, idle: { count: 0, holders: [] }, longest: null };
+  const shown = (items: GpuView[]) => lines({ ...nothing, unknown: { items, total: items.length } }, 5).map((line) => [line.state, line.title, line.words]);
+  expect(shown([silent()])).toEqual([["unknown", "gpu01:0", `unknown: ${reason}`]]);
+  expect(shown([silent(), silent({ id: "GPU-2", index: 1 })])).toEqual([["unknown", "2 GPUs", `unknown: ${reason}`]]);
+  expect(shown([silent(), silent({ id: "GPU-2", failed_reason: "timeout" })])).toEqual([["unknown", "2 GPUs", `unknown: ${reason} …`]]);
+  const both = lines({ ...nothing, unhealthy: [gpu({ state: "unhealthy", flags: ["fabric_failed", "fabric"] })], unhealthyCount: 1, unknown: { items: [silent()], total: 1 } }, 5);
+  expect(both.map((line) => line.words)).toEqual(["Fabric failed", `unknown: ${reason}`]);
+});
+
+test("a machine under two names is told of once", () => {
+  const nothing = { unhealthy: [], unhealthyCount: 0, unknown: NONE, hot: NONE, warned: NONE, down: NONE, stale: NONE, full: NONE, idle: { count: 0, holders: [] }, longest: null };
+  const twice = { items: [node({ name: "old01", display_name: "old01", same_machine_as: "gpu01" })], total: 2 };
+  const [line] = lines({ ...nothing, twice }, 5);
+  expect([line.state, line.title, line.words, line.side]).toEqual([null, "old01", "is the same machine as gpu01, counted once", "+1"]);
+  expect(lines({ ...nothing, twice: { items: [], total: 1 } }, 5)[0].title).toBe("1 node");
+  const { frame, nodes } = testFleet({ gpu01: [{ state: "free" }], old01: [{ state: "split" }], mig1: [{ state: "split" }, { state: "free", parent: "GPU-mig1-0" }], login: [] });
+  expect(uncounted(frame, nodes, 3)).toEqual(["old01"]);
+});
+
+test("a GPU nobody can say anything of is never offered", () => {
+  const { frame, nodes } = testFleet({ gpu1: [{ state: "unknown" }, { state: "free" }], gpu2: [{ state: "unknown" }] });
+  const found = freeModels(frame, nodes, Uint16Array.of(0, 0, 0), null, 3);
+  expect(found.map((one) => [one.count, one.places.map((place) => place.gpus.map((gpu) => gpu[1]))])).toEqual([[1, [[1]]]]);
 });
 
 test("mine by node, with how hard they work", () => {
@@ -112,7 +142,7 @@ test("what concerns who looks is told first and one by one, the rest by its kind
     ({ kind: "squatter", reservation: "r1", node: "gpu01", index: "0", gpu: "GPU-1", person: "ann", name: "ann", other: "bob", other_name: "bob", since: 0, pids: [], message: "", release_at: null, ...more }) as FindingView;
   const eve = { other: "eve", other_name: "eve" };
   const findings = [finding({}), finding({ index: "1", ...eve }), finding({ index: "2", ...eve }), finding({ node: "gpu02", index: "0", ...eve }), finding({ index: "3" })];
-  const told = { unhealthy: [], unhealthyCount: 0, hot: NONE, warned: NONE, down: NONE, stale: NONE, full: NONE, idle: { count: 0, holders: [] }, longest: null, findings };
+  const told = { unhealthy: [], unhealthyCount: 0, unknown: NONE, twice: NONE, hot: NONE, warned: NONE, down: NONE, stale: NONE, full: NONE, idle: { count: 0, holders: [] }, longest: null, findings };
   const titles = (me: string | null, most = 5) => lines({ ...told, me }, most).map((line) => [line.title, line.side]);
   expect(titles(null)).toEqual([["gpu01:0,3", "+3"]]);
   expect(titles("eve")).toEqual([["gpu01:1–2", ""], ["gpu02:0", ""], ["gpu01:0,3", ""]]);

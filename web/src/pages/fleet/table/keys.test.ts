@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { type Frame, type LayoutGpu, arrange } from "../../../lib/live/frame";
-import { NOT_COUNTED } from "../../../lib/state";
+import { GPU_STATES, NOT_COUNTED } from "../../../lib/state";
 import { gpuKeys, nodeKeys } from "./keys";
 import { nodeFigures } from "./node_figures";
 import { UNKNOWN_KEY } from "./order";
 
 const GIB = 2 ** 30;
-const [BUSY, FREE] = [3, 6];
+const [BUSY, FREE] = [GPU_STATES.indexOf("busy"), GPU_STATES.indexOf("free")];
 // A split card with its two instances, then a card; then a node that has told nothing yet.
 const GPUS: LayoutGpu[] = [
   ["GPU-a", 0, 1, 40 * GIB, 400, null],
@@ -57,7 +57,18 @@ test("a node sums up its cards, and counts what can be had", () => {
   expect(figures.memoryTotal[0]).toBe(120 * GIB);
   expect(figures.temperature[0]).toBe(71);
   expect(figures.power[0]).toBe(550);
+  expect([figures.memoryMissing[0], figures.powerMissing[0]]).toEqual([0, 0]);
   for (const plane of [figures.utilization, figures.memoryUsed, figures.power]) expect(plane[1]).toBeNaN();
+});
+
+test("a sum over GPUs of which some are unknown says of how many", () => {
+  const frame = frameOf();
+  frame.state[3] = GPU_STATES.indexOf("unknown");
+  frame.memory[3] = 255;
+  frame.power[3] = 65535;
+  const figures = nodeFigures(frame);
+  expect([figures.memoryUsed[0], figures.memoryMissing[0]]).toEqual([20 * GIB, 1]);
+  expect([figures.power[0], figures.powerMissing[0]]).toEqual([200, 1]);
 });
 
 test("nodes have keys, and what is unknown comes last", () => {

@@ -15,6 +15,9 @@ export interface NodeFigures {
   /** Of the hottest. */
   temperature: Float64Array;
   power: Float64Array;
+  /** How many of its cards are not in these sums, as their figure is unknown. */
+  memoryMissing: Uint32Array;
+  powerMissing: Uint32Array;
   /** Number of the model of the first GPU; -1: unknown. */
   model: Int32Array;
   /** Number of the first person on it; -1: nobody. */
@@ -34,6 +37,8 @@ export function nodeFigures(frame: Frame): NodeFigures {
     memoryTotal: unknown(),
     temperature: unknown(),
     power: unknown(),
+    memoryMissing: new Uint32Array(nodes.length),
+    powerMissing: new Uint32Array(nodes.length),
     model: new Int32Array(nodes.length).fill(-1),
     person: new Int32Array(nodes.length).fill(-1),
   };
@@ -54,8 +59,11 @@ export function nodeFigures(frame: Frame): NodeFigures {
         if (memory !== null) add(figures.memoryTotal, place, memory);
         if (memory !== null && frame.memory[slot] !== UNKNOWN_BYTE) {
           add(figures.memoryUsed, place, (memory * frame.memory[slot]) / 200);
+        } else {
+          figures.memoryMissing[place]++;
         }
         if (frame.power[slot] !== UNKNOWN_WORD) add(figures.power, place, frame.power[slot]);
+        else figures.powerMissing[place]++;
       }
       if (frame.temperature[slot] !== UNKNOWN_BYTE && !(figures.temperature[place] >= frame.temperature[slot])) {
         figures.temperature[place] = frame.temperature[slot];
