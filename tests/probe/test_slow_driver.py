@@ -121,7 +121,7 @@ def test_no_nvidia_smi_outlives_the_probe(fake, tmp_path):
 def test_no_nvidia_smi_outlives_a_child_that_was_given_up(fake, tmp_path):
     word = f"45678.{os.getpid()}"
     environment = with_nvidia_smi(fake, tmp_path, f"exec sleep {word}\n")
-    with RunningProbe(environment, "--deadline", "0.3", "--interval", "0.2") as probe:
+    with RunningProbe(environment, "--deadline", "1", "--interval", "0.2") as probe:
         probe.until(lambda _: running(word))
         (first,) = running(word)
         probe.until(lambda _: first not in running(word))
