@@ -129,6 +129,7 @@ PARSERS: dict[str, Parser] = {
         ),
         (
             b"/*",
+            b"/* x",
             b"/* */",
             b"//\n",
             b'\\"',
@@ -139,7 +140,7 @@ PARSERS: dict[str, Parser] = {
             b'"0": {"name": "a", "date": "2030-01-01"},',
         ),
     ),
-    "comments of a file": Parser(_text(without_comments), units=(b"/*", b"/", b'"', b'\\"', b"/**/", b"//")),
+    "comments of a file": Parser(_text(without_comments), units=(b"/*", b"/* ", b"/", b'"', b'\\"', b"/**/", b"//")),
     "calendar text": Parser(_text(ical._plain)),
     # Requests: headers, cookies, queries, secrets.
     "Accept": Parser(_text(lambda text: choose(text, ["text/plain", "application/json"])), units=(b"a/b;q=1,", b";q=")),

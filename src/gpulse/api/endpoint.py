@@ -1,5 +1,6 @@
 """An address of the API: declared once, for the router and for the OpenAPI document."""
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -180,6 +181,8 @@ class Endpoint:
         content = await self.handle(hub, query, request.path_params, *((incoming,) if self.takes_incoming else ()))
         if isinstance(content, Response | Packed):
             return content
+        # A long answer is a step of its own.
+        await asyncio.sleep(0)
         return Body(content.encode() if isinstance(content, str) else msgspec.json.encode(content), media)
 
 
