@@ -5,6 +5,7 @@ from gpulse.api.routes import ENDPOINTS
 
 EXPECTED = {
     "anyone": {
+        "GET /api/v1/keys/{key}/proof",
         "GET /api/v1/me",
         "POST /api/v1/session",
         "POST /api/v1/session/link",
