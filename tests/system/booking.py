@@ -15,6 +15,7 @@ from gpulse.auth.directory import Directory
 from gpulse.store import Records
 from tests.fleet.lines import gpu, snapshot
 from tests.hub.running import RunningHub
+from tests.patience import PATIENCE_SECONDS
 
 NODE = "gpu01"
 GPUS = 8
@@ -64,7 +65,7 @@ def wanted(gpus: list[int], start: float, comment: str) -> dict[str, Any]:
 
 
 def asking(url: str, key: str) -> httpx.Client:
-    return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=30)
+    return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=PATIENCE_SECONDS)
 
 
 def all_of(client: httpx.Client) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import pytest
 from gpulse.auth import local_key
 from tests.fake_nvml import Process, h100_node
 from tests.hub.running import GPULSE, RunningHub
+from tests.patience import PATIENCE_SECONDS
 from tests.system.stalls import Stalls
 
 
@@ -30,7 +31,7 @@ def states(hub):
     return {node["name"]: node["state"] for node in hub.get("api/v1/nodes")["items"]}
 
 
-def until_all_up(hub, seconds=60.0):
+def until_all_up(hub, seconds=PATIENCE_SECONDS):
     """How long it took."""
     began = time.monotonic()
     hub.until(lambda: set(states(hub).values()) == {"up"}, seconds)
@@ -39,7 +40,7 @@ def until_all_up(hub, seconds=60.0):
 
 def ask(hub, *arguments):
     command = [GPULSE, *arguments, "--hub", hub.url]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
 
 
 def test_one_live_truth_over_ssh(serve, client, pids):
@@ -56,7 +57,7 @@ def test_one_live_truth_over_ssh(serve, client, pids):
         assert node["processes"][0]["command"] == "sleep", "to who has not signed in"
         key = local_key.read(data, hub.url)
         own = {"Authorization": f"Bearer {key}"}
-        whole = httpx.get(f"{hub.url}api/v1/nodes/gpu2", headers=own, timeout=30).json()
+        whole = httpx.get(f"{hub.url}api/v1/nodes/gpu2", headers=own, timeout=PATIENCE_SECONDS).json()
         assert whole["processes"][0]["command"] == "sleep 300", "to who runs the hub"
         assert hub.until(lambda: hub.node("gpu2").get("rates"))["cpu_ratio"] is not None
         assert abs(node["clock_difference_seconds"]) < 5
@@ -64,7 +65,7 @@ def test_one_live_truth_over_ssh(serve, client, pids):
         assert [one["name"] for one in listed["items"]] == ["gpu1", "gpu2", "gpu3"]
         assert "logged in" in ask(hub, "logs", "gpu1").stdout
         assert hub.end() == 0
-        end = time.monotonic() + 10
+        end = time.monotonic() + PATIENCE_SECONDS
         while any(server.login_processes() for server in servers):
             assert time.monotonic() < end, "a probe outlives the hub"
             time.sleep(0.1)
@@ -78,7 +79,7 @@ def test_find_free_gpus(serve, client, pids):
     del pids
     with start(client, *servers) as hub:
         hub.until(lambda: hub.get("api/v1/summary")["states"]["free"] == 2)
-        text = httpx.get(hub.url + "free", params={"n": 2, "memory": "40GB"}, timeout=30).text
+        text = httpx.get(hub.url + "free", params={"n": 2, "memory": "40GB"}, timeout=PATIENCE_SECONDS).text
         assert "gpu2:0" in text
         assert "gpu2:1" in text
         found = ask(hub, "free", "-n", "2", "--memory", "40GB", "--model", "H100", "--same-node")
