@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
+
 _OPTIONS = (
     "--headless",
     "--no-sandbox",
@@ -23,7 +25,9 @@ _OPTIONS = (
 def dom_of(address: str, folder: Path) -> str:
     """The document once it is loaded; `folder` becomes the browser's home."""
     command = [*_command(folder), "--dump-dom", address]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=_environment(folder))
+    ran = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True, env=_environment(folder)
+    )
     return ran.stdout
 
 
@@ -38,7 +42,7 @@ def opened(address: str, folder: Path) -> Iterator[None]:
             yield
         finally:
             browser.terminate()
-            browser.wait(20)
+            browser.wait(PATIENCE_SECONDS)
 
 
 def _command(folder: Path) -> list[str]:

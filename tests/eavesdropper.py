@@ -5,6 +5,8 @@ import socket
 import ssl
 import threading
 
+from tests.patience import PATIENCE_SECONDS
+
 
 class Eavesdropper:
     """A context manager; `heard` is what came through TLS, `visits` how many began to speak."""
@@ -31,7 +33,7 @@ class Eavesdropper:
             with contextlib.suppress(OSError):
                 link.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
-            thread.join(10)
+            thread.join(PATIENCE_SECONDS)
         for link in (self._listener, *self._links):
             link.close()
 

@@ -10,6 +10,7 @@ from types import TracebackType
 import pytest
 
 from tests.conftest import CANNOT
+from tests.patience import PATIENCE_SECONDS
 
 # By hand, as not every machine has iproute2: SIOCSIFFLAGS with IFF_UP.
 _LOOPBACK_UP = """import fcntl, socket, struct, time
@@ -57,7 +58,7 @@ class NoNetwork:
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         return done.stdout
 
-    def until_it_answers(self, url: str, seconds: float = 60.0) -> str:
+    def until_it_answers(self, url: str, seconds: float = PATIENCE_SECONDS) -> str:
         """What is at this address in there."""
         end = time.monotonic() + seconds
         while True:

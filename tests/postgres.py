@@ -19,6 +19,7 @@ from psycopg import sql
 
 from gpulse.store import Records
 from gpulse.store.tables import METADATA
+from tests.patience import PATIENCE_SECONDS
 from tests.ports import free_port
 
 # With what has to be escaped in a URL.
@@ -79,7 +80,7 @@ class PostgresServer:
         """SIGINT: connections are ended; SIGQUIT: as after a power cut, with a recovery at the next start."""
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(30)
+            self._process.wait(PATIENCE_SECONDS)
             self._process = None
 
     def url(self, database: str) -> str:
@@ -134,7 +135,7 @@ class PostgresServer:
             driver.execute("SELECT setval(oid, 1, false) FROM pg_class WHERE relkind = 'S'")
 
     def _answers(self) -> bool:
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE_SECONDS
         while self._process is not None and self._process.poll() is None and time.monotonic() < end:
             with contextlib.suppress(psycopg.OperationalError), self.connected():
                 return True

@@ -13,6 +13,7 @@ import pytest
 
 from scripts import audit
 from scripts.audit import NotAudited, judge_page, judge_python
+from tests.patience import PATIENCE_SECONDS
 
 WANTED = {"httpx": "0.28.1", "typing-extensions": "4.16.0"}
 # As pip-audit 2.9.0 prints it.
@@ -130,7 +131,7 @@ def registry() -> Iterator[str]:
             yield f"http://127.0.0.1:{server.server_address[1]}/"
         finally:
             server.shutdown()
-            thread.join(10)
+            thread.join(PATIENCE_SECONDS)
 
 
 @pytest.fixture

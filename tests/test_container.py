@@ -20,6 +20,7 @@ from gpulse.cli.commands import app
 from gpulse.config import Config
 from gpulse_probe import __version__
 from tests.hub.running import RunningHub
+from tests.patience import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "container.md"
@@ -232,7 +233,13 @@ def test_commands_beside_the_hub_are_those_of_who_runs_it(tmp_path: Path):
             place = tmp_path / "elsewhere"
             place.mkdir(exist_ok=True)
             return subprocess.run(
-                command, env=environment, cwd=place, capture_output=True, text=True, check=False, timeout=30
+                command,
+                env=environment,
+                cwd=place,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=PATIENCE_SECONDS,
             )
 
         refused = free()

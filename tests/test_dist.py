@@ -14,6 +14,7 @@ import pytest
 from gpulse_probe import __version__
 from scripts import dist
 from tests.no_network import NoNetwork
+from tests.patience import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parent.parent
 UV = Path(sys.executable).with_name("uv")
@@ -95,7 +96,7 @@ def _demo(machine: NoNetwork, gpulse: Path, environment: dict[str, str], folder:
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as hub:
         try:
             assert hub.stdout
-            ready = select.select([hub.stdout], [], [], 60)[0]
+            ready = select.select([hub.stdout], [], [], PATIENCE_SECONDS)[0]
             line = hub.stdout.readline().decode() if ready else ""
             assert line.startswith("http://127.0.0.1:"), line
             yield line.strip()

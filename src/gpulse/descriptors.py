@@ -7,6 +7,9 @@ from pathlib import Path
 OWN = 64
 # A node takes one connection; of some that come back the old one is still there, and a jump host is another.
 PER_NODE = 1.25
+# Connections never take the last ones: whoever is served needs some for files, modules and databases.
+_KEPT = 32
+_KEPT_SHARE = 8
 
 
 def raise_limit() -> int:
@@ -22,6 +25,12 @@ def allowed() -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     # The kernel has its own limit where the process has none.
     return soft if soft != resource.RLIM_INFINITY else 1 << 30
+
+
+def is_last(number: int) -> bool:
+    """Whether a new connection with this descriptor would leave too few: the lowest free number is always taken."""
+    may = allowed()
+    return number >= may - min(_KEPT, may // _KEPT_SHARE)
 
 
 def open_now() -> int:

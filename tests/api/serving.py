@@ -10,6 +10,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from gpulse.api.application import SERVER_OPTIONS
+from tests.patience import PATIENCE_SECONDS
 
 
 @contextmanager
@@ -20,17 +21,17 @@ def served(app: Starlette) -> Iterator[int]:
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:
-        end = time.monotonic() + 10
+        end = time.monotonic() + PATIENCE_SECONDS
         while not server.started and time.monotonic() < end:
             time.sleep(0.01)
         yield listening.getsockname()[1]
     finally:
         server.should_exit = True
-        thread.join(10)
+        thread.join(PATIENCE_SECONDS)
         assert not thread.is_alive()
 
 
-def exchange(port: int, request: bytes, seconds: float = 5.0) -> bytes:
+def exchange(port: int, request: bytes, seconds: float = PATIENCE_SECONDS) -> bytes:
     """Send these bytes, and read until the server ends the connection."""
     with socket.create_connection(("127.0.0.1", port), seconds) as connection:
         connection.sendall(request)

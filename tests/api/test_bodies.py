@@ -32,6 +32,7 @@ from tests.api.asking import ask
 from tests.api.fleets import small
 from tests.api.people import open_access
 from tests.api.serving import exchange, served
+from tests.patience import PATIENCE_SECONDS
 
 
 class Echo(msgspec.Struct):
@@ -126,7 +127,7 @@ def port() -> Iterator[int]:
 
 def post(port: int, content: bytes, path: str = "/echo", **headers: str) -> httpx.Response:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return httpx.post(f"http://127.0.0.1:{port}{path}", content=content, headers=named, timeout=30)
+    return httpx.post(f"http://127.0.0.1:{port}{path}", content=content, headers=named, timeout=PATIENCE_SECONDS)
 
 
 def refused(response: httpx.Response, status: int, *words: str) -> None:
@@ -177,8 +178,8 @@ def test_in_pieces_of_unknown_number(port: int):
             yield b"x" * 65536
 
     url = f"http://127.0.0.1:{port}/echo"
-    assert httpx.post(url, content=pieces(16), timeout=30).json()["size"] == MOST_BYTES
-    refused(httpx.post(url, content=pieces(17), timeout=30), 413)
+    assert httpx.post(url, content=pieces(16), timeout=PATIENCE_SECONDS).json()["size"] == MOST_BYTES
+    refused(httpx.post(url, content=pieces(17), timeout=PATIENCE_SECONDS), 413)
 
 
 def bomb(megabytes: int) -> bytes:
@@ -200,7 +201,9 @@ def test_what_unpacks_to_gigabytes_costs_no_memory(port: int, gigabytes: float):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.monotonic()
     packing = {"Content-Encoding": "deflate"}
-    refused(httpx.post(f"http://127.0.0.1:{port}/echo", content=pieces(), headers=packing, timeout=30), 413)
+    refused(
+        httpx.post(f"http://127.0.0.1:{port}/echo", content=pieces(), headers=packing, timeout=PATIENCE_SECONDS), 413
+    )
     assert time.monotonic() - began < 5
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20 * 1024
 
@@ -295,7 +298,7 @@ def test_the_doorkeeper_comes_before_the_body(port: int):
 
 
 def test_several_methods_at_one_address(port: int):
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_SECONDS) as client:
         assert client.get("/echo").json()["word"] == "read"
         assert client.head("/echo").status_code == 200
         response = client.delete("/echo")

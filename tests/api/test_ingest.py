@@ -25,6 +25,7 @@ from gpulse.transport.push import MOST_REFUSALS_A_SECOND, Push
 from tests.api.fleets import card, snapshot
 from tests.api.people import open_access
 from tests.api.serving import served
+from tests.patience import PATIENCE_SECONDS
 
 UNKNOWN = "gpn_0123456789ab_" + "0" * 48
 
@@ -47,11 +48,18 @@ class Hub:
         return f"http://127.0.0.1:{self.port}/api/v1/ingest"
 
     def post(self, token: str, body: bytes, path: str = "") -> httpx.Response:
-        return httpx.post(self.url + path, content=body, headers={"Authorization": f"Bearer {token}"}, timeout=30)
+        return httpx.post(
+            self.url + path, content=body, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_SECONDS
+        )
 
     def connect(self, token: str):
         url = f"ws://127.0.0.1:{self.port}/api/v1/ingest?instance={'0' * 16}"
-        return connect(url, additional_headers={"Authorization": f"Bearer {token}"}, compression=None, open_timeout=30)
+        return connect(
+            url,
+            additional_headers={"Authorization": f"Bearer {token}"},
+            compression=None,
+            open_timeout=PATIENCE_SECONDS,
+        )
 
     def stop_clock(self) -> None:
         """All that follows happens within one second, however slow this machine is."""
@@ -102,7 +110,7 @@ def test_a_token_is_revoked_while_its_post_is_under_way(hub, path, monkeypatch):
     monkeypatch.setattr(endpoint, "read_body", telling)
 
     def between():
-        assert admitted.wait(30)
+        assert admitted.wait(PATIENCE_SECONDS)
         hub.revoke("gpu1")
 
     status, answer = in_two_pieces(hub, token, path, BODIES[path], between)
@@ -165,7 +173,7 @@ def test_all_refusals_are_counted(hub):
     assert hub.post(node, bytes(2 << 20)).status_code == 413
     assert hub.post(join, b'{"node":"gpu9"}', "/join").status_code == 403
     assert hub.post(node, b'{"node":"gpu1"}', "/join").status_code == 403
-    assert httpx.get(f"{hub.url}/agent", timeout=30).status_code == 401
+    assert httpx.get(f"{hub.url}/agent", timeout=PATIENCE_SECONDS).status_code == 401
     with pytest.raises(InvalidStatus):
         hub.connect(UNKNOWN)
     assert hub.fleet.counters.refused == {
@@ -191,7 +199,7 @@ def test_a_flood_of_bad_tokens(hub, monkeypatch):
     monkeypatch.setattr(hub.tokens, "_look", counting)
     hub.stop_clock()
     token = hub.tokens.create_node("gpu1")
-    with httpx.Client(headers={"Authorization": f"Bearer {UNKNOWN}"}, timeout=30) as client:
+    with httpx.Client(headers={"Authorization": f"Bearer {UNKNOWN}"}, timeout=PATIENCE_SECONDS) as client:
         statuses = [client.post(hub.url, content=b"{}").status_code for _ in range(MOST_REFUSALS_A_SECOND + 20)]
         assert statuses == [401] * MOST_REFUSALS_A_SECOND + [503] * 20
         assert len(looked) == MOST_REFUSALS_A_SECOND

@@ -22,6 +22,7 @@ from gpulse.fleet.fleet import Fleet
 from gpulse.fleet.places import Place
 from tests.api.fleets import add, card, small, snapshot
 from tests.api.people import open_access
+from tests.patience import PATIENCE_SECONDS
 
 
 class Server:
@@ -46,7 +47,7 @@ async def serving(fleet: Fleet, **options: Any) -> AsyncIterator[Server]:
         yield Server(listening.getsockname()[1], app.state.live)
     finally:
         server.should_exit = True
-        await asyncio.wait_for(task, 10)
+        await asyncio.wait_for(task, PATIENCE_SECONDS)
 
 
 def with_server(fleet: Fleet, check: Callable[[Server], Awaitable[None]], **options: Any) -> None:

@@ -18,6 +18,7 @@ from gpulse.store import Records
 from tests.api.fleets import small
 from tests.api.people import People, make_people
 from tests.api.test_live import serving
+from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ async def seconds_until_closed(stream: ClientConnection, end: Callable[[], Await
     await end()
     began = time.monotonic()
     with pytest.raises(ConnectionClosed) as closed:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 await stream.recv()
     assert closed.value.rcvd is not None

@@ -23,6 +23,7 @@ from gpulse.simulate.transport import scene
 from tests.api.asking import ask, get
 from tests.api.fleets import GIB, HOSTILE, add, card, process, small, snapshot
 from tests.api.people import open_access
+from tests.patience import PATIENCE_SECONDS
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 Told = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -97,7 +98,9 @@ def test_promtool_has_nothing_to_say(make):
     if shutil.which("promtool") is None:
         pytest.skip("promtool is missing")
     text = get(make(), "/metrics").content
-    ran = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, timeout=30, check=False)
+    ran = subprocess.run(
+        ["promtool", "check", "metrics"], input=text, capture_output=True, timeout=PATIENCE_SECONDS, check=False
+    )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"", b"")
 
 

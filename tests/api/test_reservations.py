@@ -18,6 +18,7 @@ from tests.api.asking import ask
 from tests.api.booking import HOUR, NOW, Site, code
 from tests.api.fleets import add, card, process, small, snapshot
 from tests.api.people import open_access
+from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -132,7 +133,7 @@ def test_two_hundred_at_once_get_one_each(site: Site):
 
     async def everybody() -> list[tuple[tuple[str, int], int]]:
         transport = httpx.ASGITransport(app=site.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://hub", timeout=60) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://hub", timeout=PATIENCE_SECONDS) as client:
             return await asyncio.gather(*(one(client, number) for number in range(200)))
 
     site.headers("admin")

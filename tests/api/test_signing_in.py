@@ -20,6 +20,7 @@ from tests.api.asking import ask
 from tests.api.fleets import small
 from tests.api.people import HOSTS, PASSWORD, People, make_people
 from tests.api.serving import served
+from tests.patience import PATIENCE_SECONDS
 
 OWN_PAGE = {"Origin": "http://hub", "X-Gpulse": "1", "User-Agent": "Browser/1"}
 SESSION = "/api/v1/session"
@@ -366,10 +367,10 @@ def test_nobody_becomes_the_proxy_by_a_header(people: People):
     with served(create_app(small(), access=people.access(config=config))) as port:
         spoofed = {"X-User": "ann", "X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "https"}
         address = f"http://127.0.0.1:{port}/api/v1"
-        assert httpx.get(f"{address}/me", headers=spoofed, timeout=30).json()["name"] is None
+        assert httpx.get(f"{address}/me", headers=spoofed, timeout=PATIENCE_SECONDS).json()["name"] is None
         own = {"Origin": f"http://127.0.0.1:{port}", "X-Gpulse": "1"}
         wanted = {"name": "member", "password": PASSWORD}
-        signed_in = httpx.post(f"{address}/session", json=wanted, headers=spoofed | own, timeout=30)
+        signed_in = httpx.post(f"{address}/session", json=wanted, headers=spoofed | own, timeout=PATIENCE_SECONDS)
         assert "Secure" not in signed_in.headers["set-cookie"]
     (session,) = people.directory.sessions.list(people.accounts["member"])
     assert session.address == "127.0.0.1"

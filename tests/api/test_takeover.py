@@ -16,6 +16,7 @@ from websockets.exceptions import ConnectionClosed
 from gpulse.api import takeover
 from gpulse.api.application import SERVER_OPTIONS
 from gpulse.api.takeover import EXTENSION, MOST_CONTROLS_A_SECOND, MOST_UNSENT
+from tests.patience import PATIENCE_SECONDS
 
 
 class Receiver:
@@ -69,10 +70,10 @@ async def serving():
         yield server, f"ws://127.0.0.1:{listener.getsockname()[1]}/", receivers
     finally:
         server.should_exit = True
-        await asyncio.wait_for(running, 10)
+        await asyncio.wait_for(running, PATIENCE_SECONDS)
 
 
-async def until(true, seconds=20.0):
+async def until(true, seconds=PATIENCE_SECONDS):
     async with asyncio.timeout(seconds):
         while not true():
             await asyncio.sleep(0.01)

@@ -29,6 +29,7 @@ from gpulse.tls.files import Files
 from gpulse.tls.serving import ServingTls
 from tests.api.test_takeover import Receiver, until
 from tests.certificates import Made, make
+from tests.patience import PATIENCE_SECONDS
 
 PING = b"\x89\xfd" + b"\0\0\0\0" + b"p" * 125
 
@@ -52,7 +53,7 @@ def first() -> Made:
 @pytest.fixture(params=["asyncio", "uvloop"])
 def run(request: pytest.FixtureRequest):
     runs = {"asyncio": asyncio.run, "uvloop": uvloop.run}[request.param]
-    return lambda scene: runs(asyncio.wait_for(scene, 20))
+    return lambda scene: runs(asyncio.wait_for(scene, PATIENCE_SECONDS))
 
 
 def trusting(*made: Made) -> ssl.SSLContext:
@@ -87,7 +88,7 @@ async def serving(folder, made: Made, strict: bool = False) -> AsyncIterator[Ser
         yield Served(server, listener.getsockname()[1], receivers, tls)
     finally:
         server.should_exit = True
-        await asyncio.wait_for(running, 10)
+        await asyncio.wait_for(running, PATIENCE_SECONDS)
 
 
 async def asked(served: Served, context: ssl.SSLContext | None, request: bytes) -> bytes:

@@ -4,14 +4,16 @@ import socket
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from tests.patience import PATIENCE_SECONDS
 
-def connected(url: str, seconds: float = 10.0) -> socket.socket:
+
+def connected(url: str, seconds: float = PATIENCE_SECONDS) -> socket.socket:
     parts = urlsplit(url)
     assert parts.hostname
     return socket.create_connection((parts.hostname, parts.port or 80), seconds)
 
 
-def exchange(url: str, request: bytes, seconds: float = 10.0) -> bytes:
+def exchange(url: str, request: bytes, seconds: float = PATIENCE_SECONDS) -> bytes:
     """Send these bytes, and read until the hub ends the connection."""
     with connected(url, seconds) as connection:
         connection.sendall(request)

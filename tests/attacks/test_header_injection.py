@@ -13,6 +13,7 @@ from gpulse.api.endpoint import Endpoint
 from gpulse.api.routes import ENDPOINTS
 from tests.api.fleets import card, snapshot
 from tests.attacks.speaking import asked, exchange, head_of, status_of
+from tests.patience import PATIENCE_SECONDS
 from tests.system.agents import CALM, Site
 from tests.system.test_oidc import Site as SsoSite
 from tests.system.test_oidc import hub_with, issuer  # noqa: F401 - a fixture
@@ -128,7 +129,7 @@ def test_what_nodes_and_settings_are_called_stays_in_the_body(site: Site):
 
 
 def test_the_log_has_lines_of_the_hubs_own_alone(site: Site):
-    httpx.get(f"{site.url}api/v1/nodes/" + "%0a%1b[31mX-Injected", timeout=10)
+    httpx.get(f"{site.url}api/v1/nodes/" + "%0a%1b[31mX-Injected", timeout=PATIENCE_SECONDS)
     site.post(site.token("odd"), snapshot(NAME, []))
     said = site.hub.said()
     assert "\x1b[31m" not in said

@@ -10,6 +10,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 
 from tests.api.fleets import card, snapshot
+from tests.patience import PATIENCE_SECONDS
 from tests.system.agents import CALM, Site
 
 # The hub looks once a second; the rest is for a machine that is busy with other tests.
@@ -101,7 +102,7 @@ def test_what_was_recorded_on_the_line_cannot_be_played_again(site: Site):
 def test_a_nodes_token_reads_nothing_and_is_no_key_of_a_person(site: Site):
     token = site.token("curious")
     for path in ("api/v1/nodes", "api/v1/me", "api/v1/accounts", "api/v1/audit", "metrics"):
-        answer = httpx.get(site.url + path, headers=site.headers(token), timeout=10)
+        answer = httpx.get(site.url + path, headers=site.headers(token), timeout=PATIENCE_SECONDS)
         assert answer.status_code == 401, path
         assert token.split("_")[2] not in answer.text
 

@@ -12,6 +12,7 @@ from gpulse.auth import local_socket
 from tests.api.fleets import card, snapshot
 from tests.attacks.speaking import asked, status_of
 from tests.hub.running import GPULSE
+from tests.patience import PATIENCE_SECONDS
 from tests.system.agents import CALM, Site
 
 MARK = "a line of a file that is nobody's business"
@@ -79,7 +80,9 @@ def test_no_node_has_such_a_name(site: Site, name: str):
         site.token_command("revoke", "honest")
     if "\0" not in name:
         command = [GPULSE, "token", "create", f"--data={site.data}", "--", name]
-        ran = subprocess.run(command, env=os.environ, capture_output=True, text=True, timeout=60, check=False)
+        ran = subprocess.run(
+            command, env=os.environ, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        )
         assert ran.returncode != 0
         assert "Traceback" not in ran.stderr
 
@@ -99,7 +102,7 @@ def test_an_export_stays_in_its_folder(site: Site, tmp_path: Path):
     before = set(tmp_path.rglob("*"))
     command = [GPULSE, "export", str(tmp_path / "made" / "here"), "--hub", site.url]
     home = {**os.environ, "HOME": str(site.folder), "GPULSE_DATA": str(site.data)}
-    ran = subprocess.run(command, env=home, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(command, env=home, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert ran.returncode == 0, ran.stderr
     new = set(tmp_path.rglob("*")) - before
     assert all(path.is_relative_to(tmp_path / "made") for path in new)

@@ -15,6 +15,7 @@ from gpulse.auth import local_socket
 from tests.api.fleets import card, snapshot
 from tests.hub.page_client import PageClient
 from tests.hub.running import GPULSE
+from tests.patience import PATIENCE_SECONDS
 from tests.system.agents import Site
 from tests.system.oidc_provider import CLIENT
 
@@ -47,7 +48,7 @@ class Told:
         self.answers: list[str] = []
         # Where a secret is told to whom it belongs.
         self.meant = ""
-        self._client = httpx.Client(base_url=site.url, timeout=15)
+        self._client = httpx.Client(base_url=site.url, timeout=PATIENCE_SECONDS)
 
     def ask(self, method: str, path: str, **options: Any) -> httpx.Response:
         answer = self._client.request(method, path, **options)
@@ -64,7 +65,9 @@ class Told:
     def user(self, *words: str, told: str = "") -> str:
         command = [GPULSE, "user", *words, "--data", self.site.data]
         home = {**os.environ, "HOME": str(self.site.folder)}
-        ran = subprocess.run(command, env=home, input=told, capture_output=True, text=True, timeout=60, check=False)
+        ran = subprocess.run(
+            command, env=home, input=told, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        )
         assert ran.returncode == 0, ran.stderr
         self.answers.append(ran.stderr)
         return ran.stdout
@@ -193,7 +196,7 @@ def test_not_in_ps(told: Told):
 def test_not_in_the_audit_log(told: Told):
     command = [GPULSE, "audit", "--json", "--data", told.site.data]
     home = {**os.environ, "HOME": str(told.site.folder)}
-    ran = subprocess.run(command, env=home, capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(command, env=home, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert ran.returncode == 0, ran.stderr
     assert '"session.refuse"' in ran.stdout
     hidden(ran.stdout, told, "the audit log")

@@ -9,6 +9,7 @@ from gpulse.auth import changing
 from gpulse.auth.noting import Actor
 from gpulse.auth.roles import ROLES, at_least, role_of
 from gpulse.errors import AccountError, SignInRefused
+from tests.patience import PATIENCE_SECONDS
 
 DISABLE = """
 import asyncio, sys
@@ -161,7 +162,9 @@ def test_another_process_disables_and_one_look_later_all_is_over(folder, records
     key = doing(directory.keys.create(bob.id, "x", ["read"]))
     identities = [directory.sessions.check(*begun), directory.keys.check(key), directory.identity_of(bob.id, "proxy")]
     assert [directory.current(one) for one in identities] == identities
-    subprocess.run([sys.executable, "-c", DISABLE, folder, "bob", records_url or ""], check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", DISABLE, folder, "bob", records_url or ""], check=True, timeout=PATIENCE_SECONDS
+    )
     assert doing(directory.refresh()) == ""
     assert directory.sessions.check(*begun) is None
     with pytest.raises(SignInRefused):

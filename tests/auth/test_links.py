@@ -7,6 +7,7 @@ import pytest
 
 from gpulse.auth import secret_text
 from gpulse.errors import SignInRefused
+from tests.patience import PATIENCE_SECONDS
 
 REDEEM = """
 import asyncio, sys
@@ -76,7 +77,7 @@ def test_of_two_processes_one_is_let_in(folder, records_url, directory, doing, b
         for process in started:
             process.stdin.write(code + "\n")
             process.stdin.flush()
-        told = sorted(process.communicate(timeout=60)[0].strip() for process in started)
+        told = sorted(process.communicate(timeout=PATIENCE_SECONDS)[0].strip() for process in started)
     finally:
         for process in started:
             process.kill()

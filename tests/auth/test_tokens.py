@@ -16,6 +16,7 @@ from gpulse.auth import token_text
 from gpulse.auth.tokens import Changes, JoinToken, NodeToken, Tokens
 from gpulse.errors import GpulseError, HostsError, StoreError, TokenError, TokenRefused
 from gpulse.store import Records
+from tests.patience import PATIENCE_SECONDS
 
 NONE = frozenset()
 NOTHING = Changes(NONE, NONE, NONE)
@@ -417,7 +418,7 @@ def test_two_processes_make_tokens_at_once(tmp_path, records_url, records):
         )
         for letter in "ab"
     ]
-    texts = [text for process in started for text in process.communicate(timeout=60)[0].split()]
+    texts = [text for process in started for text in process.communicate(timeout=PATIENCE_SECONDS)[0].split()]
     tokens = Tokens(records)
     assert {tokens.check(text).node for text in texts} == {f"{one}{number}" for one in "ab" for number in range(40)}
     revisions = [row.revision for row in tokens._known.values()]

@@ -13,6 +13,7 @@ from typing import Any, Self
 from tests.api.booking import Site
 from tests.api.serving import served
 from tests.cli.hub import GPULSE, env, gpulse
+from tests.patience import PATIENCE_SECONDS
 
 ZONE = "Europe/Berlin"
 
@@ -65,7 +66,7 @@ class OnATerminal:
         self._process.wait()
         os.close(self._own)
 
-    def until(self, words: str, seconds: float = 60.0) -> str:
+    def until(self, words: str, seconds: float = PATIENCE_SECONDS) -> str:
         """What it has said since the last answer, up to these words."""
         end = time.monotonic() + seconds
         while words not in self._said:

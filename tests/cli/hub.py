@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from tests.patience import PATIENCE_SECONDS
+
 GIB = 1 << 30
 GPULSE = [str(Path(sys.executable).with_name("gpulse"))]
 _API = "/api/v1"
@@ -124,6 +126,6 @@ def gpulse(*arguments: str, hub: str = "", encoding: str = "utf-8", **more: str)
         env=env(hub, encoding, **more),
         capture_output=True,
         encoding=encoding,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )

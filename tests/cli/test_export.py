@@ -32,6 +32,7 @@ from tests.api.people import make_people, open_access
 from tests.api.serving import served
 from tests.chromium import dom_of
 from tests.cli.hub import GPULSE, FakeHub, env, listing, node
+from tests.patience import PATIENCE_SECONDS
 
 PAGE = """<!doctype html>
 <html lang="en"><head>
@@ -400,7 +401,7 @@ def repeating(hub: FakeHub, site: Path, built: Path) -> Iterator["subprocess.Pop
     process.communicate()
 
 
-def until(condition: Any, seconds: float = 60.0) -> Any:
+def until(condition: Any, seconds: float = PATIENCE_SECONDS) -> Any:
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end, "not in time"
@@ -423,7 +424,7 @@ def test_again_and_again_also_when_the_hub_comes_late(hub: FakeHub, site: Path, 
     answers(hub)
     until(lambda: made(site) > last)
     repeating.send_signal(signal.SIGINT)
-    _, words = repeating.communicate(timeout=10)
+    _, words = repeating.communicate(timeout=PATIENCE_SECONDS)
     assert repeating.returncode == 130
     assert 1 <= words.count("HTTP 503 from a proxy") <= 2, "said once each time"
     assert "trying again every 0.2 s" in words

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from tests.cli.hub import GPULSE, env, gpu, gpulse
+from tests.patience import PATIENCE_SECONDS
 
 FOUND = {
     "found": True,
@@ -101,7 +102,7 @@ def test_ctrl_c_ends_the_wait_with_130(hub):
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env(hub.url)) as process:
         assert process.stderr.readline() == "waiting for 1 free GPU (Ctrl-C ends)\n"
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert process.wait(PATIENCE_SECONDS) == 130
         assert "Traceback" not in process.stderr.read()
 
 

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from tests.cli.hub import GIB, GPULSE, env, gpu, gpulse, listing, node
+from tests.patience import PATIENCE_SECONDS
 
 BUSY = {
     "utilization_ratio": 0.97,
@@ -184,16 +185,16 @@ def on_terminal(*arguments: str, hub: str, until: str, **environment: str) -> st
         [*GPULSE, *arguments], stdout=its, stderr=its, env=env(hub, **size, **environment), start_new_session=True
     )
     os.close(its)
-    told, deadline = b"", time.monotonic() + 20
+    told, deadline = b"", time.monotonic() + PATIENCE_SECONDS
     try:
         while until.encode() not in told and time.monotonic() < deadline:
             told += os.read(ours, 65536)
         if "--watch" in arguments:
             process.send_signal(signal.SIGINT)
-            assert process.wait(10) == 130
+            assert process.wait(PATIENCE_SECONDS) == 130
         else:
             # It ends by itself; a signal on its way out would end the interpreter instead.
-            assert process.wait(10) == 0
+            assert process.wait(PATIENCE_SECONDS) == 0
     finally:
         process.kill()
         process.wait()
@@ -237,7 +238,7 @@ def test_watched_json_is_a_document_a_time(cluster):
     ) as process:
         lines = [json.loads(process.stdout.readline()) for _ in range(2)]
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert process.wait(PATIENCE_SECONDS) == 130
     assert [line["total"] for line in lines] == [1, 1]
 
 

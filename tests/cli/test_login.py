@@ -24,6 +24,7 @@ from tests.api.fleets import small
 from tests.api.people import PASSWORD, People, make_people
 from tests.api.serving import served
 from tests.cli.hub import GPULSE
+from tests.patience import PATIENCE_SECONDS
 
 
 class Person:
@@ -50,7 +51,7 @@ class Person:
             text=True,
             cwd=cwd or self.home,
             env=self.environment(**variables),
-            timeout=30,
+            timeout=PATIENCE_SECONDS,
             check=False,
         )
 
@@ -75,7 +76,7 @@ class Person:
             [*GPULSE, "login"], stdin=other, stdout=other, stderr=other, env=self.environment(), start_new_session=True
         )
         os.close(other)
-        shown, left, end = b"", list(answers), time.monotonic() + 30
+        shown, left, end = b"", list(answers), time.monotonic() + PATIENCE_SECONDS
         try:
             while time.monotonic() < end:
                 ready = select.select([own], [], [], 0.2)[0]
@@ -89,7 +90,7 @@ class Person:
                     shown += b"\n"
         finally:
             process.kill()
-            process.wait(10)
+            process.wait(PATIENCE_SECONDS)
             os.close(own)
         return shown.decode()
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gpulse.cli.logs import added
 from gpulse.fleet.views import LogEntry
 from tests.cli.hub import GPULSE, env, gpulse, listing
+from tests.patience import PATIENCE_SECONDS
 
 ENTRIES = [
     {"time": 1_700_000_000.0, "message": "connecting to gpu01:22"},
@@ -41,7 +42,7 @@ def test_follow_goes_on_with_what_comes(hub):
         hub.answers["/nodes/a%2Fb/log"] = listing(*ENTRIES[::-1])
         assert process.stdout.readline().endswith("up\\x07\n")
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert process.wait(PATIENCE_SECONDS) == 130
 
 
 @given(st.lists(st.integers(0, 3), max_size=12), st.integers(0, 12), st.lists(st.integers(0, 3), max_size=4))

@@ -13,6 +13,7 @@ from gpulse.fleet.fleet import Fleet
 from gpulse.simulate.transport import SimulatedTransport, scene
 from tests.api.people import open_access
 from tests.cli.hub import gpulse
+from tests.patience import PATIENCE_SECONDS
 
 NODES = 10
 
@@ -32,7 +33,7 @@ def url() -> Iterator[str]:
     )
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
     thread.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not server.started:
         assert time.monotonic() < deadline, "the server did not start"
         time.sleep(0.02)

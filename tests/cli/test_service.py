@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from tests.hub.running import GPULSE
+from tests.patience import PATIENCE_SECONDS
 from tests.ports import free_port
 from tests.probe.machine import Machine, alive, until
 from tests.system.own_machine import OwnMachine
@@ -54,7 +55,7 @@ def service(machine, tmp_path):
             capture_output=True,
             text=True,
             check=False,
-            timeout=90,
+            timeout=PATIENCE_SECONDS,
         )
         assert ran.returncode == code, ran.stdout + ran.stderr
         return ran
@@ -64,7 +65,7 @@ def service(machine, tmp_path):
 
 def answers(port: int) -> bool:
     try:
-        return httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=5).status_code == 200
+        return httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=PATIENCE_SECONDS).status_code == 200
     except httpx.TransportError:
         return False
 

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from tests.patience import PATIENCE_SECONDS
+
 HEAVY = ["alembic", "asyncssh", "authlib", "cryptography", "numpy", "pydantic", "sqlalchemy", "starlette", "uvicorn"]
 SCRIPT = f"""
 import contextlib, io, sys
@@ -15,5 +17,7 @@ print([name for name in {HEAVY} if name in sys.modules])
 
 
 def test_what_a_command_does_not_load():
-    ran = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=30, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
+    )
     assert ran.stdout == "[]\n"

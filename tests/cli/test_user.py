@@ -24,6 +24,7 @@ from gpulse.reservations.model import Place, Wanted
 from gpulse.reservations.rules import By
 from gpulse.store import Records
 from tests.cli.hub import GPULSE, env
+from tests.patience import PATIENCE_SECONDS
 
 PASSWORD = "correct horse battery"  # noqa: S105 - that of a test
 
@@ -105,7 +106,7 @@ def test_added_with_a_password_from_a_pipe(data, tmp_path, accounts):
         input=PASSWORD + "\n",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "added ann as admin\n", "")
@@ -341,7 +342,7 @@ def asked(arguments, answers, home):
         preexec_fn=lambda: os.login_tty(slave),  # noqa: PLW1509 - it needs a terminal of its own, and there are no threads
     )
     os.close(slave)
-    shown, left, deadline = "", list(answers), time.monotonic() + 60
+    shown, left, deadline = "", list(answers), time.monotonic() + PATIENCE_SECONDS
     try:
         while time.monotonic() < deadline:
             if not select.select([master], [], [], 0.2)[0]:
@@ -355,7 +356,7 @@ def asked(arguments, answers, home):
             if left and shown.rstrip(" ").endswith(":"):
                 os.write(master, f"{left.pop(0)}\n".encode())
                 shown += "\n"
-        return shown, process.wait(timeout=60)
+        return shown, process.wait(timeout=PATIENCE_SECONDS)
     finally:
         os.close(master)
         process.kill()

@@ -8,6 +8,7 @@ import pytest
 
 from gpulse.reservations.model import Reservation
 from tests.cli.booking_site import Running, running
+from tests.patience import PATIENCE_SECONDS
 
 MINUTE = 60.0
 
@@ -38,7 +39,7 @@ def waited(hub: Running, *words: str) -> tuple[str, str]:
             before += line
         assert hub.site.ask(f"reservations/{taken}", "DELETE", who="admin").status_code == 200
         hub.site.tick()
-        told, after = waiting.communicate(timeout=30)
+        told, after = waiting.communicate(timeout=PATIENCE_SECONDS)
     finally:
         if waiting.poll() is None:
             waiting.kill()

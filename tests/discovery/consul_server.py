@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.patience import PATIENCE_SECONDS
+
 
 def entry(name: str, address: str = "10.0.0.1", port: int = 7080, **more: Any) -> dict[str, Any]:
     """A node as /v1/health/service has it."""
@@ -160,7 +162,7 @@ def running(certificate: Path | None = None, port: int = 0) -> Iterator[FakeCons
         thread.join()
 
 
-def wait_until(true: Any, seconds: float = 5.0) -> None:
+def wait_until(true: Any, seconds: float = PATIENCE_SECONDS) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not become so in time"

@@ -13,6 +13,7 @@ import dns.message
 import dns.query
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
 from tests.ports import free_port
 
 _PROGRAM = shutil.which("dnsmasq", path=os.environ.get("PATH", "") + ":/usr/sbin")
@@ -40,7 +41,7 @@ class NameServer:
         place = ["--listen-address=127.0.0.1", f"--port={self.port}", f"--conf-file={settings}"]
         self._process = subprocess.Popen([_PROGRAM, *own, *user, *place], stderr=subprocess.DEVNULL)
         question = dns.message.make_query("version.bind", "TXT", "CH")
-        end = time.monotonic() + 10
+        end = time.monotonic() + PATIENCE_SECONDS
         while True:
             assert self._process.poll() is None, "dnsmasq has ended"
             try:

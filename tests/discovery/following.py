@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gpulse.config import load
 from gpulse.discovery import Target, sources, watch
+from tests.patience import PATIENCE_SECONDS
 
 EVERY = 0.01
 
@@ -20,7 +21,7 @@ class Following:
     def names(self) -> list[str]:
         return [target.name for target in self.targets]
 
-    async def until(self, true: Callable[[], bool], seconds: float = 30.0) -> None:
+    async def until(self, true: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
         try:
             async with asyncio.timeout(seconds):
                 while not true():

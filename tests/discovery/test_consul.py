@@ -22,6 +22,7 @@ from gpulse.discovery.consul import Consul, decode
 from gpulse.errors import DiscoveryError
 from tests.discovery.consul_server import FakeConsul, entry, running, wait_until
 from tests.discovery.following import following
+from tests.patience import PATIENCE_SECONDS
 from tests.testdata import capture
 
 KEPT = "; the nodes it listed before are kept"
@@ -472,7 +473,9 @@ def test_a_process_ends_though_consul_does_not_answer(server, file):
         "from gpulse.discovery import asking, sources\nasking.FIRST_SECONDS = 0.2\npath = Path(sys.argv[1])\n"
         "for source in sources([], path, load(path)):\n    print([t.name for t in source.targets(print)])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, file], capture_output=True, text=True, timeout=20, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, file], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
+    )
     assert done.stdout.splitlines()[-1] == "['x']"
     assert done.stderr == ""
 

@@ -11,6 +11,7 @@ from gpulse.config import Config, Hub, load
 from gpulse.discovery import HostFile, Static, Target, sources, watch
 from gpulse.discovery.watching import RETRY_LOOKS
 from gpulse.errors import DiscoveryError, HostsError
+from tests.patience import PATIENCE_SECONDS
 
 EVERY = 0.01
 
@@ -29,7 +30,7 @@ async def quiet(lists: AsyncIterator[list[Target]]) -> bool:
 
 
 async def until(said: list[str], count: int) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while len(said) < count:
             await asyncio.sleep(EVERY)
 
@@ -135,7 +136,7 @@ def test_the_loop_is_not_blocked():
 
     class Slow:
         def targets(self, problem):  # noqa: ARG002 - nothing is wrong
-            return [Target("a", "a")] if turned.wait(20) else []
+            return [Target("a", "a")] if turned.wait(PATIENCE_SECONDS) else []
 
         def mark(self) -> None:
             pass

@@ -19,6 +19,7 @@ from gpulse.fleet.fleet import BadLine, Fleet
 from gpulse.fleet.gpustat import to_line
 from gpulse.fleet.places import Place
 from tests.fake_nvml import Process, h100_node, rtx3090_node
+from tests.patience import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 GPUSTAT = ROOT / ".venv-peers" / "bin" / "gpustat"
@@ -152,7 +153,9 @@ def test_real_gpustat_shows_what_our_probe_shows(fake, pids, kind, options):
     )
 
     def run(*command: str | Path) -> bytes:
-        return subprocess.run(command, env=fake.environment(), capture_output=True, timeout=60, check=True).stdout
+        return subprocess.run(
+            command, env=fake.environment(), capture_output=True, timeout=PATIENCE_SECONDS, check=True
+        ).stdout
 
     ours = run(sys.executable, "-m", "gpulse_probe", "--once", "--node", "gpu07")
     line = to_line(run(GPUSTAT, "--json", *options), "gpu07")
@@ -434,7 +437,7 @@ def test_line_of_shell_in_the_docs(tmp_path):
     environment = {"HOME": str(tmp_path), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     loop = subprocess.Popen(["sh", "-c", script], env=environment, start_new_session=True, stderr=subprocess.PIPE)
     try:
-        assert arrived.wait(15)
+        assert arrived.wait(PATIENCE_SECONDS)
     finally:
         os.killpg(loop.pid, 9)
         loop.communicate()

@@ -4,6 +4,8 @@ from typing import Any
 
 import httpx
 
+from tests.patience import PATIENCE_SECONDS
+
 SIGNED_IN = "#/signed-in/"
 
 
@@ -11,7 +13,7 @@ class PageClient(httpx.Client):
     """A browser of its own, with nobody signed in; `url` is where the hub's page is."""
 
     def __init__(self, url: str):
-        super().__init__(base_url=url, headers={"Origin": url.rstrip("/"), "X-Gpulse": "1"}, timeout=15)
+        super().__init__(base_url=url, headers={"Origin": url.rstrip("/"), "X-Gpulse": "1"}, timeout=PATIENCE_SECONDS)
 
     @property
     def page_key(self) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 
+from tests.patience import PATIENCE_SECONDS
 from tests.ports import free_port
 
 GPULSE = Path(sys.executable).with_name("gpulse")
@@ -41,7 +42,7 @@ class RunningHub:
             bufsize=0,
         )
         assert self.process.stdout
-        ready = select.select([self.process.stdout], [], [], 30)[0]
+        ready = select.select([self.process.stdout], [], [], PATIENCE_SECONDS)[0]
         line = self.process.stdout.readline().decode() if ready else ""
         if not line.startswith(("http://", "https://")):
             self.process.kill()
@@ -58,14 +59,14 @@ class RunningHub:
         self._data.cleanup()
 
     def get(self, path: str, **parameters: Any) -> Any:
-        answer = httpx.get(self.url + path.lstrip("/"), params=parameters, timeout=30)
+        answer = httpx.get(self.url + path.lstrip("/"), params=parameters, timeout=PATIENCE_SECONDS)
         answer.raise_for_status()
         return answer.json()
 
     def node(self, name: str) -> Any:
         return self.get(f"api/v1/nodes/{name}")
 
-    def until(self, condition: Any, seconds: float = 30.0) -> Any:
+    def until(self, condition: Any, seconds: float = PATIENCE_SECONDS) -> Any:
         """Ask until the condition gives something true, and give that back."""
         end = time.monotonic() + seconds
         while True:
@@ -88,6 +89,6 @@ class RunningHub:
             self._stderr += piece
         return self._stderr.decode()
 
-    def end(self, number: int = signal.SIGINT, seconds: float = 10.0) -> int:
+    def end(self, number: int = signal.SIGINT, seconds: float = PATIENCE_SECONDS) -> int:
         self.process.send_signal(number)
         return self.process.wait(seconds)

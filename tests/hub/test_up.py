@@ -16,13 +16,16 @@ from tests.fake_nvml import Process, h100_node
 from tests.fleet.lines import gpu, snapshot
 from tests.hub.page_client import PageClient
 from tests.hub.running import GPULSE, RunningHub
+from tests.patience import PATIENCE_SECONDS
 from tests.system.stalls import Stalls
 
 HERE = socket.gethostname()
 
 
 def refused(*arguments, directory=None):
-    ran = subprocess.run([GPULSE, *arguments], capture_output=True, text=True, timeout=30, cwd=directory, check=False)
+    ran = subprocess.run(
+        [GPULSE, *arguments], capture_output=True, text=True, timeout=PATIENCE_SECONDS, cwd=directory, check=False
+    )
     assert ran.returncode == 2
     assert ran.stdout == ""
     assert ran.stderr.startswith("gpulse: ")
@@ -57,7 +60,7 @@ def test_ends_cleanly_and_takes_its_probe_with_it(fake, tmp_path, number):
         assert probes
         assert hub.end(number) == 0
         assert hub.said() == ""
-        end = time.monotonic() + 5
+        end = time.monotonic() + PATIENCE_SECONDS
         while not all(map(gone, probes)):
             assert time.monotonic() < end, "the probe outlives the hub"
             time.sleep(0.05)
@@ -97,7 +100,7 @@ def test_address_that_is_not_ours(tmp_path):
 def link_of(hub: RunningHub) -> str:
     """The second line: what signs in who started it."""
     assert hub.process.stdout
-    assert select.select([hub.process.stdout], [], [], 30)[0]
+    assert select.select([hub.process.stdout], [], [], PATIENCE_SECONDS)[0]
     words, _, link = hub.process.stdout.readline().decode().strip().partition(": ")
     assert words == "Sign in as admin"
     return link
@@ -130,7 +133,7 @@ def test_what_nobody_may_is_a_setting(tmp_path, word, status):
     (tmp_path / "gpulse.toml").write_text(f'hub.local = false\naccess.anonymous = "{word}"\n')
     with RunningHub("up", directory=tmp_path) as hub:
         # It listens before it answers.
-        assert httpx.get(hub.url + "api/v1/nodes", timeout=30).status_code == status
+        assert httpx.get(hub.url + "api/v1/nodes", timeout=PATIENCE_SECONDS).status_code == status
 
 
 def kept(data: Path) -> list[Path]:
@@ -149,7 +152,12 @@ def test_commands_of_who_started_it_need_no_password(tmp_path):
             environment = {**os.environ, "HOME": str(tmp_path / "home"), "GPULSE_HUB": hub.url, **variables}
             environment.pop("XDG_CONFIG_HOME", None)
             return subprocess.run(
-                [GPULSE, "nodes"], capture_output=True, text=True, env=environment, check=False, timeout=30
+                [GPULSE, "nodes"],
+                capture_output=True,
+                text=True,
+                env=environment,
+                check=False,
+                timeout=PATIENCE_SECONDS,
             )
 
         assert nodes().returncode == 0
@@ -167,9 +175,9 @@ def test_another_process_signs_out_within_a_second(tmp_path):
         sign_in(browser, link_of(hub).partition("#/sign-in/")[2]).raise_for_status()
         assert browser.get("api/v1/nodes").status_code == 200
         add = [GPULSE, "user", "add", "other", "--role", "admin", "--no-password", "--data", data]
-        subprocess.run(add, check=True, capture_output=True, timeout=30)
+        subprocess.run(add, check=True, capture_output=True, timeout=PATIENCE_SECONDS)
         disable = [GPULSE, "user", "disable", getpass.getuser(), "--data", data]
-        subprocess.run(disable, check=True, capture_output=True, timeout=30)
+        subprocess.run(disable, check=True, capture_output=True, timeout=PATIENCE_SECONDS)
         disabled = time.monotonic()
         with Stalls() as stalls:
             hub.until(lambda: browser.get("api/v1/nodes").status_code == 401)

@@ -15,6 +15,7 @@ from websockets.http11 import Request
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+from tests.patience import PATIENCE_SECONDS
 from tests.ports import free_port
 
 JSON = "application/json"
@@ -74,10 +75,10 @@ class Visit:
         self.close_code = self._protocol.close_rcvd.code if self._protocol.close_rcvd else None
         self.closed.set()
 
-    def next(self, seconds: float = 15.0) -> tuple[Opcode, bytes]:
+    def next(self, seconds: float = PATIENCE_SECONDS) -> tuple[Opcode, bytes]:
         return self.messages.get(timeout=seconds)
 
-    def line(self, kind: Opcode = Opcode.BINARY, seconds: float = 15.0) -> dict[str, Any]:
+    def line(self, kind: Opcode = Opcode.BINARY, seconds: float = PATIENCE_SECONDS) -> dict[str, Any]:
         """The next live line, or late line, whatever else comes before it."""
         end = time.monotonic() + seconds
         while True:
@@ -151,12 +152,12 @@ class StandInHub:
             with suppress(OSError):
                 link.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
-            thread.join(10)
+            thread.join(PATIENCE_SECONDS)
         for link in self._links:
             link.close()
         self._links, self._threads = [], []
 
-    def visit(self, seconds: float = 20.0) -> Visit:
+    def visit(self, seconds: float = PATIENCE_SECONDS) -> Visit:
         """The next agent that comes."""
         return self.visits.get(timeout=seconds)
 

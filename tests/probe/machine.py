@@ -12,6 +12,7 @@ from typing import Any
 
 from gpulse.transport.bundle import make_agent
 from gpulse_probe.boot import START_MARKER
+from tests.patience import PATIENCE_SECONDS
 
 # It stores what it is given, as the real one does, and says so where there is nothing.
 CRONTAB = """case "$1" in
@@ -61,7 +62,7 @@ class Machine:
             input=agent.data + text,
             capture_output=True,
             check=False,
-            timeout=60,
+            timeout=PATIENCE_SECONDS,
         )
         before, marker, after = ran.stdout.partition(f"\n{START_MARKER}\n".encode())
         assert marker, (before, ran.stderr)
@@ -82,7 +83,9 @@ class Machine:
         for line in self.crontab.read_text("utf-8").splitlines():
             if line.startswith("@reboot"):
                 command = line.partition(" ")[2].replace("\\%", "%")
-                subprocess.run([*self._enter, "sh", "-c", command], env=self.environment(), check=True, timeout=60)
+                subprocess.run(
+                    [*self._enter, "sh", "-c", command], env=self.environment(), check=True, timeout=PATIENCE_SECONDS
+                )
 
     def processes(self) -> list[int]:
         """All that was started for this account."""
@@ -105,7 +108,7 @@ class Machine:
                 continue
 
 
-def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
+def until(condition: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
     """Wait until the condition gives something true, and give that back."""
     end = time.monotonic() + seconds
     while True:

@@ -17,6 +17,7 @@ from gpulse_probe.outlets.push import Push
 from gpulse_probe.tokens import Tokens
 from gpulse_probe.trust import Trust
 from gpulse_probe.uplink import Uplink
+from tests.patience import PATIENCE_SECONDS
 
 SOURCES = Path(__file__).resolve().parents[2] / "src"
 NODE_TOKEN = f"gpn_{'0' * 12}_{'1' * 48}"
@@ -61,16 +62,16 @@ class RunningAgent:
     def words(self) -> str:
         return self._log.read_text("utf-8")
 
-    def says(self, words: str, seconds: float = 20.0) -> str:
+    def says(self, words: str, seconds: float = PATIENCE_SECONDS) -> str:
         """Wait until it has said so."""
         return until(lambda: words in self.words and self.words, seconds, lambda: f"{words!r} is not in: {self.words}")
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(10)
+        return self.process.wait(PATIENCE_SECONDS)
 
 
-def until(condition: Callable[[], Any], seconds: float = 20.0, complaint: Callable[[], str] = str) -> Any:
+def until(condition: Callable[[], Any], seconds: float = PATIENCE_SECONDS, complaint: Callable[[], str] = str) -> Any:
     """Wait for a condition; what it gave."""
     end = time.monotonic() + seconds
     while True:

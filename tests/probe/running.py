@@ -10,13 +10,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE_SECONDS
+
 Snapshot = dict[str, Any]
 
 
 def once(environment: Mapping[str, str], *options: str) -> Snapshot:
     """The one snapshot of `python -m gpulse_probe --once`."""
     command = [sys.executable, "-m", "gpulse_probe", "--once", *options]
-    ran = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=60)
+    ran = subprocess.run(command, env=environment, capture_output=True, check=True, timeout=PATIENCE_SECONDS)
     assert ran.stderr == b""
     return json.loads(ran.stdout)
 
@@ -41,7 +43,7 @@ class RunningProbe:
         self.process.kill()
         self.process.communicate()
 
-    def line(self, seconds: float = 20.0) -> bytes:
+    def line(self, seconds: float = PATIENCE_SECONDS) -> bytes:
         """The next line; fails when it does not come in time."""
         assert self.process.stdout
         end = time.monotonic() + seconds
@@ -57,10 +59,10 @@ class RunningProbe:
         line, _, self._received = self._received.partition(b"\n")
         return line
 
-    def next(self, seconds: float = 20.0) -> Snapshot:
+    def next(self, seconds: float = PATIENCE_SECONDS) -> Snapshot:
         return json.loads(self.line(seconds))
 
-    def until(self, condition: Callable[[Snapshot], object], seconds: float = 30.0) -> Snapshot:
+    def until(self, condition: Callable[[Snapshot], object], seconds: float = PATIENCE_SECONDS) -> Snapshot:
         """The first snapshot that satisfies the condition."""
         end = time.monotonic() + seconds
         snapshot = None

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.patience import PATIENCE_SECONDS
+
 TOKEN = "0123456789abcdef" * 2
 SOURCES = Path(__file__).resolve().parent.parent.parent / "src"
 
@@ -58,7 +60,7 @@ class Serving:
     def _listening(self) -> int:
         assert self.process.stderr
         said = b""
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE_SECONDS
         while not (found := re.search(rb"listening on http://\S+:(\d+)\n", said)):
             assert select.select([self.process.stderr], [], [], max(0, end - time.monotonic()))[0], said
             piece = os.read(self.process.stderr.fileno(), 4096)
@@ -72,7 +74,7 @@ class Serving:
     def ask(
         self, path: str, method: str = "GET", body: bytes | None = None, token: str | None = TOKEN, **headers: str
     ) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         if token is not None:
             given["Authorization"] = f"Bearer {token}"

@@ -12,6 +12,7 @@ from gpulse_probe import __version__
 from gpulse_probe.agent import COMMANDS, Options
 from gpulse_probe.hub_address import read
 from gpulse_probe.options import UsageError
+from tests.patience import PATIENCE_SECONDS
 
 GPULSE = Path(sys.executable).with_name("gpulse")
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "agent.md"
@@ -19,7 +20,7 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "agent.md"
 
 def run(*command, **environment):
     full = {**os.environ, "GPULSE_TOKEN": "", **environment}
-    ran = subprocess.run(command, env=full, capture_output=True, text=True, timeout=30, check=False)
+    ran = subprocess.run(command, env=full, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     return ran.returncode, ran.stdout, ran.stderr
 
 

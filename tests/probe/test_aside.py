@@ -10,6 +10,7 @@ from gpulse_probe.aside import Aside
 from gpulse_probe.collectors.infiniband import Infiniband
 from gpulse_probe.collectors.networks import Networks
 from gpulse_probe.system import System
+from tests.patience import PATIENCE_SECONDS
 from tests.probe.running import children
 from tests.recorded import machine
 
@@ -30,7 +31,7 @@ def made():
 
 def waited(one, now, reports, ask=True):
     """Collect until an answer to what was asked is there, however busy this machine is."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE_SECONDS
     one.collect(now, reports.append, ask)
     while one._asked_at is not None and time.monotonic() < end:
         time.sleep(0.01)

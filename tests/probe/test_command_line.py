@@ -16,6 +16,7 @@ from gpulse_probe.options import Options, UsageError
 from tests.conform import conforms
 from tests.fake_nvml import Process, h100_node
 from tests.interpreters import interpreters
+from tests.patience import PATIENCE_SECONDS
 from tests.probe.running import RunningProbe
 
 GPULSE = Path(sys.executable).with_name("gpulse")
@@ -24,7 +25,9 @@ SOURCES = Path(__file__).resolve().parent.parent.parent / "src"
 
 
 def run(*command, environment=None, **options):
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False, **options)
+    ran = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, **options
+    )
     return ran.returncode, ran.stdout, ran.stderr
 
 
@@ -100,7 +103,7 @@ def test_signals_end_it_cleanly(fake, number):
     with RunningProbe(fake.environment(), "--interval", "100") as probe:
         probe.next()
         probe.process.send_signal(number)
-        assert probe.process.wait(20) == 0
+        assert probe.process.wait(PATIENCE_SECONDS) == 0
         assert probe.process.stderr
         assert probe.process.stderr.read() == b""
 
@@ -142,12 +145,12 @@ def test_live_table_on_a_terminal(fake):
     process = subprocess.Popen(command, env=fake.environment(), stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
     seen = b""
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE_SECONDS
     while seen.count(b"\x1b[H") < 3:
         assert time.monotonic() < end, seen
         seen += os.read(own, 65536)
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE_SECONDS) == 0
     os.close(own)
     assert b"NVIDIA H100 80GB HBM3" in seen
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from tests.fake_nvml import h100_node
+from tests.patience import PATIENCE_SECONDS
 
 PROBE = f"'{sys.executable}' -m gpulse_probe"
 
@@ -24,7 +25,7 @@ def shell(fake):
             env=fake.environment(),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_SECONDS,
             check=False,
         )
         return ran.returncode, ran.stdout, ran.stderr
@@ -78,6 +79,6 @@ def test_terminal_that_goes_away(fake):
     os.close(theirs)
     assert os.read(own, 100)
     os.close(own)
-    assert process.wait(20) == 0
+    assert process.wait(PATIENCE_SECONDS) == 0
     assert process.stderr
     assert process.stderr.read() == b""

@@ -10,6 +10,7 @@ from gpulse_probe.collectors.disks import Disks, choose, network_folders, parse_
 from gpulse_probe.system import System
 from gpulse_probe.tick import Tick
 from tests.conform import conforms
+from tests.patience import PATIENCE_SECONDS
 from tests.recorded import MACHINES, expected, machine
 
 NETWORK_LINE = "50 1 0:{} / {} rw - nfs4 nas:{} rw\n"
@@ -31,7 +32,7 @@ def disks_of():
 
 def settled(disks, now, wanted):
     """Collect until all of `wanted` have sizes: a network file system is asked when the one before has answered."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         reports = []
         collected = disks.collect(now, reports.append)

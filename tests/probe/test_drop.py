@@ -21,6 +21,7 @@ from gpulse_probe.outlets.drop import Drop, File, check_name
 from tests.conform import conforms
 from tests.fake_nvml import h100_node
 from tests.interpreters import interpreters
+from tests.patience import PATIENCE_SECONDS
 from tests.probe.running import children
 from tests.probe.serving import SOURCES
 
@@ -45,7 +46,7 @@ class Dropping:
 
     def until_said(self, words):
         assert self.process.stderr
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE_SECONDS
         while not re.search(words, self.said):
             assert select.select([self.process.stderr], [], [], max(0, end - time.monotonic()))[0], self.said
             piece = os.read(self.process.stderr.fileno(), 4096).decode()
@@ -57,7 +58,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def until(condition, seconds=20.0):
+def until(condition, seconds=PATIENCE_SECONDS):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
@@ -87,7 +88,7 @@ def test_a_reader_never_sees_half_a_file(version, fake, folder):
             seen.add(snapshot["seq"])
         dropping.until_said(f"{file} is written\n")
         dropping.process.send_signal(signal.SIGTERM)
-        assert dropping.process.wait(10) == 0
+        assert dropping.process.wait(PATIENCE_SECONDS) == 0
     assert names(folder) == ["gpu07.json"], "what was being written when it was told to end is finished"
 
 
@@ -113,7 +114,7 @@ def test_names_that_a_file_can_have(name, tmp_path):
 
 def test_a_name_is_refused_at_the_start(tmp_path):
     command = [sys.executable, "-m", "gpulse_probe", "drop", str(tmp_path), "--node", "../x"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
     assert ran.returncode == 2
     assert "'../x' cannot be the name of a file" in ran.stderr
 

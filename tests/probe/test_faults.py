@@ -12,6 +12,7 @@ import pytest
 
 from bench.measure import anonymous_bytes
 from tests.fake_nvml import Process, h100_node
+from tests.patience import PATIENCE_SECONDS
 from tests.probe.running import RunningProbe, children, messages, once, only_child
 from tests.system.stalls import Stalls
 
@@ -225,14 +226,14 @@ def test_many_hangs_leave_nothing_behind(fake):
 def test_killed_probe_leaves_no_child_in_the_driver(fake):
     fake.describe(with_fault("nvmlDeviceGetPowerUsage hang", 1))
     with RunningProbe(fake.environment(), "--interval", "0.2", "--deadline", "60") as probe:
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE_SECONDS
         while not (alive := children(probe.process.pid)):
             assert time.monotonic() < end
             time.sleep(0.05)
         time.sleep(1)
         probe.process.send_signal(signal.SIGKILL)
         probe.process.wait()
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE_SECONDS
         while any(Path(f"/proc/{child}").exists() and _state(child) != "Z" for child in alive):
             assert time.monotonic() < end, "a child outlives the probe"
             time.sleep(0.05)

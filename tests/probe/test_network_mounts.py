@@ -13,6 +13,7 @@ from gpulse_probe import network_mounts
 from gpulse_probe.collectors.disks import Disks
 from gpulse_probe.network_mounts import MOST_STUCK, NetworkMounts
 from gpulse_probe.system import Space, System
+from tests.patience import PATIENCE_SECONDS
 
 MOUNTS = "".join(
     f"{number} 1 0:{number} / {path} rw - {kind} {source} rw\n"
@@ -56,7 +57,7 @@ def sizes(disks, now, reports=None):
 
 
 def until(disks, now, wanted):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         reports = []
         found = sizes(disks, now, reports)
@@ -175,7 +176,7 @@ def test_few_children_are_left_behind():
 def answered(system, paths):
     """What is reported when all have been asked; the last of them must be one that is reported."""
     mounts = NetworkMounts(system)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_SECONDS
     reports = []
     while not reports and time.monotonic() < deadline:
         mounts.collect(dict.fromkeys(paths, "nas"), 0.0, reports.append)
@@ -214,7 +215,7 @@ def test_nothing_is_left_open(hanging):
     for now in range(0, 400, 5):
         hanging.collect(float(now), quiet)
     hanging.close()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while hanging._network.busy and time.monotonic() < deadline:
         hanging._network.collect({}, 1000.0, pytest.fail)
     assert not hanging._network.busy

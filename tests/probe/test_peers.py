@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.fake_nvml import FakeNvml, Process, a100_mig_node, h100_node, rtx3090_node
+from tests.patience import PATIENCE_SECONDS
 from tests.ports import free_port
 
 PEERS = Path(__file__).resolve().parent.parent.parent / ".venv-peers" / "bin"
@@ -73,7 +74,9 @@ def describe(kind: str, pids: list[int]) -> str:
 
 
 def run(fake: FakeNvml, *command: str | Path) -> str:
-    ran = subprocess.run(command, env=fake.environment(), capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(
+        command, env=fake.environment(), capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 
@@ -179,11 +182,11 @@ def scrape(fake: FakeNvml, pids: list[int]) -> dict[tuple[str, str, str], float]
         command, env=fake.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
             assert exporter.poll() is None, exporter.stderr.read()
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE_SECONDS) as answer:
                     text = answer.read().decode()
             except OSError:
                 text = ""

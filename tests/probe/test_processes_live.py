@@ -14,6 +14,7 @@ import pytest
 from gpulse_probe.collectors.processes import Processes
 from gpulse_probe.proc_pid import parse_stat
 from gpulse_probe.system import System
+from tests.patience import PATIENCE_SECONDS
 
 SLEEP = b"sleep\0" + b"60\0"
 
@@ -50,7 +51,7 @@ def started() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
 
 
 def wait_for(condition: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         result = condition()
         if result:

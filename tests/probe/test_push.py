@@ -16,6 +16,7 @@ from gpulse_probe.outlets.push import MOST_PENDING_BYTES
 from tests.conform import conforms
 from tests.fake_nvml import Process, h100_node
 from tests.interpreters import interpreters
+from tests.patience import PATIENCE_SECONDS
 from tests.probe.hub_stand_in import StandInHub
 from tests.probe.pushing import NODE_TOKEN, RunningAgent, go_on, make_push, until
 from tests.probe.running import children, only_child
@@ -205,7 +206,7 @@ def test_what_did_not_arrive_is_told_again_once(hub, tmp_path):
     go_on(push, lambda: not push._connection.link.pending)
     push.wait_until(time.monotonic() + 0.2)
     push.close()
-    assert second.closed.wait(5)
+    assert second.closed.wait(PATIENCE_SECONDS)
     told = Counter()
     for visit in (first, second):
         while not visit.messages.empty():
@@ -223,8 +224,8 @@ def test_signals_end_it_with_a_word_to_the_hub(hub, tmp_path, number):
         visit.line()
         own = children(agent.process.pid)
         agent.process.send_signal(number)
-        assert agent.process.wait(20) == 0
-        assert visit.closed.wait(20)
+        assert agent.process.wait(PATIENCE_SECONDS) == 0
+        assert visit.closed.wait(PATIENCE_SECONDS)
         assert visit.close_code == 1001
         until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in own))
         assert "Traceback" not in agent.words

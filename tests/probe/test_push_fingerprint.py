@@ -16,6 +16,7 @@ from gpulse_probe.trust import Trust
 from tests.certificates import make
 from tests.eavesdropper import Eavesdropper
 from tests.interpreters import interpreters
+from tests.patience import PATIENCE_SECONDS
 from tests.probe.hub_stand_in import StandInHub, http
 from tests.probe.pushing import JOIN_TOKEN, NODE_TOKEN, SOURCES, RunningAgent, files, go_on, make_push
 
@@ -41,7 +42,7 @@ def test_the_right_key(version, own, tmp_path):
         first = visit.line()
         assert visit.line()["update"] == first["seq"]
         assert agent.end() == 0
-        assert visit.closed.wait(20)
+        assert visit.closed.wait(PATIENCE_SECONDS)
         assert visit.close_code == 1001
 
 

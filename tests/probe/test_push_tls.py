@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from tests.interpreters import interpreters
+from tests.patience import PATIENCE_SECONDS
 from tests.probe.hub_stand_in import StandInHub
 from tests.probe.pushing import RunningAgent, go_on, make_push
 
@@ -39,7 +40,7 @@ def test_trusted(version, own, tmp_path):
         first = visit.line()
         assert visit.line()["update"] == first["seq"]
         assert agent.end() == 0
-        assert visit.closed.wait(20)
+        assert visit.closed.wait(PATIENCE_SECONDS)
         assert visit.close_code == 1001
 
 

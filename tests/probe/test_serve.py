@@ -21,6 +21,7 @@ from gpulse_probe.request_parser import RequestParser
 from tests.conform import conforms
 from tests.fake_nvml import Process, h100_node
 from tests.interpreters import interpreters
+from tests.patience import PATIENCE_SECONDS
 from tests.probe.pushing import until
 from tests.probe.running import RunningProbe
 from tests.probe.serving import TOKEN, Serving
@@ -36,7 +37,9 @@ def serving(fake, tmp_path, pids):
 def run(*options, **environment):
     command = [sys.executable, "-m", "gpulse_probe", "serve", *options]
     clean = {name: value for name, value in os.environ.items() if name != "GPULSE_TOKEN"}
-    ran = subprocess.run(command, env={**clean, **environment}, capture_output=True, text=True, timeout=30, check=False)
+    ran = subprocess.run(
+        command, env={**clean, **environment}, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
     return ran.returncode, ran.stderr
 
 
@@ -121,7 +124,7 @@ def test_the_token_may_come_by_the_environment():
         assert b"listening on http://127.0.0.1:" in process.stderr.readline()
     finally:
         process.terminate()
-        assert process.wait(10) == 0
+        assert process.wait(PATIENCE_SECONDS) == 0
         process.communicate()
 
 
@@ -241,7 +244,7 @@ def test_signals_end_it_and_its_children(serving, number):
     offspring = serving.children()
     assert offspring
     serving.process.send_signal(number)
-    assert serving.process.wait(10) == 0
+    assert serving.process.wait(PATIENCE_SECONDS) == 0
     until(lambda: not any(Path(f"/proc/{child}").exists() for child in offspring))
 
 

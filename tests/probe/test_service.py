@@ -15,6 +15,7 @@ from gpulse_probe import __version__
 from gpulse_probe.service import control, log, process
 from gpulse_probe.service.folder import Folder
 from tests.interpreters import interpreters
+from tests.patience import PATIENCE_SECONDS
 from tests.probe.machine import IDLE, Machine, alive, until
 
 OLDEST = next(iter(interpreters().values()))
@@ -188,7 +189,7 @@ def test_one_that_does_not_heed_signals_is_ended_by_force(machine, monkeypatch):
 
         monkeypatch.setattr(module, "END_SECONDS", 0.3)
         assert module.end(Folder(str(machine.folder())))
-        assert process.wait(5) == -signal.SIGKILL
+        assert process.wait(PATIENCE_SECONDS) == -signal.SIGKILL
     finally:
         process.kill()
         process.communicate()
@@ -254,7 +255,7 @@ def test_two_orders_at_once_leave_one_agent(machine):
         one.stdin.close()
     told = [json.loads(one.stdout.read().splitlines()[-1]) for one in asked if one.stdout]
     for one in asked:
-        one.wait(30)
+        one.wait(PATIENCE_SECONDS)
     assert sorted(one["outcome"] for one in told) == ["installed", "unchanged", "unchanged"]
     running = [pid for pid in machine.processes() if b"agent.pyz" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     assert told[0]["pid"] in running

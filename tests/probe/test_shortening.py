@@ -17,6 +17,7 @@ from gpulse_probe.shortening import MOST_BYTES, fitted
 from tests.fake_nvml import h100_node
 from tests.fake_nvml.nodes import Process
 from tests.interpreters import interpreters
+from tests.patience import PATIENCE_SECONDS
 from tests.probe.hub_stand_in import StandInHub
 from tests.probe.pushing import RunningAgent, until
 from tests.probe.running import messages, once
@@ -191,7 +192,7 @@ def test_every_way_out_takes_lines_that_fit(environment, tmp_path):
         check(until(lambda: (shared / "n1.json").exists() and (shared / "n1.json").read_bytes()))
     finally:
         dropping.terminate()
-        dropping.wait(10)
+        dropping.wait(PATIENCE_SECONDS)
 
 
 def test_the_oldest_python(environment, tmp_path):

@@ -15,6 +15,7 @@ from gpulse_probe.commands import Commands, DeadlinePassed, StillStuck
 from gpulse_probe.page import Page
 from gpulse_probe.system import System
 from tests.fake_nvml import h100_node
+from tests.patience import PATIENCE_SECONDS
 from tests.probe.running import RunningProbe, children, messages, once
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "recorded" / "nvidia_smi" / "h100-mig.xml"
@@ -111,8 +112,8 @@ def test_no_nvidia_smi_outlives_the_probe(fake, tmp_path):
             probe.next()
             probe.until(lambda _: len(running(word)) == 1)
             probe.process.send_signal(number)
-            probe.process.wait(10)
-            end = time.monotonic() + 10
+            probe.process.wait(PATIENCE_SECONDS)
+            end = time.monotonic() + PATIENCE_SECONDS
             while running(word):
                 assert time.monotonic() < end, "nvidia-smi was left behind"
                 time.sleep(0.05)

@@ -16,6 +16,7 @@ from gpulse_probe.columns import Columns
 from gpulse_probe.schema import RECORDS
 from tests.conform import conforms
 from tests.fake_nvml import Process, h100_node
+from tests.patience import PATIENCE_SECONDS
 from tests.probe.running import RunningProbe, only_child
 
 UPDATE_FIELDS = {field.name for field in RECORDS["Update"]}
@@ -68,7 +69,7 @@ class Reader:
         self.whole = None
         self.sizes = {True: [], False: []}
 
-    def next(self, seconds=20.0):
+    def next(self, seconds=PATIENCE_SECONDS):
         line = self.probe.line(seconds)
         told = json.loads(line)
         self.whole = "update" not in told
@@ -84,7 +85,7 @@ class Reader:
         assert conforms("Snapshot", self.snapshot) == []
         return self.snapshot
 
-    def until(self, condition, seconds=30.0):
+    def until(self, condition, seconds=PATIENCE_SECONDS):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             if condition(self.next()):

@@ -14,6 +14,7 @@ from gpulse.transport.bundle import AGENT_ONLY, make_agent, make_bundle
 from gpulse_probe import __version__
 from gpulse_probe.upgrade import numbers
 from tests.interpreters import interpreters
+from tests.patience import PATIENCE_SECONDS
 from tests.probe.hub_stand_in import StandInHub, http, refusal
 from tests.probe.pushing import NODE_TOKEN, RunningAgent, files
 from tests.probe.running import only_child
@@ -195,7 +196,7 @@ def test_agent_runs_as_a_file_and_booted(version, tmp_path):
     python = interpreters()[version]
     for word in ("push", "serve", "drop"):
         ran = subprocess.run(
-            [python, "-S", file, word, "--help"], capture_output=True, text=True, check=True, timeout=30
+            [python, "-S", file, word, "--help"], capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS
         )
         assert ran.stdout.startswith(f"usage: gpulse-probe {word} ")
     booted = subprocess.run(
@@ -203,7 +204,7 @@ def test_agent_runs_as_a_file_and_booted(version, tmp_path):
         input=agent.data,
         capture_output=True,
         check=True,
-        timeout=30,
+        timeout=PATIENCE_SECONDS,
     )
     assert booted.stdout.split(b"\n")[-2] == f"gpulse-probe {__version__}".encode()
 
@@ -232,4 +233,6 @@ def test_bundle_for_ssh_misses_nothing_it_imports(tmp_path):
             if name.startswith("gpulse_probe/")
         ]
     code = f"import sys; sys.path.insert(0, {str(file)!r})\nfor name in {modules!r}: __import__(name)"
-    subprocess.run([sys.executable, "-S", "-c", code], check=True, timeout=60, env={"PATH": os.environ["PATH"]})
+    subprocess.run(
+        [sys.executable, "-S", "-c", code], check=True, timeout=PATIENCE_SECONDS, env={"PATH": os.environ["PATH"]}
+    )

@@ -12,6 +12,7 @@ from gpulse_probe import watchdog as module
 from gpulse_probe.child import Child, ChildEnded
 from gpulse_probe.page import Page
 from gpulse_probe.watchdog import MOST_ABANDONED, Watchdog
+from tests.patience import PATIENCE_SECONDS
 
 
 class Clock:
@@ -221,7 +222,7 @@ def test_next_child_is_told_what_the_last_one_hung_in(stuck):
 
 
 def run_until(dog, condition):
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         assert time.monotonic() < end, dog.complaint()
         dog.ask()

@@ -17,6 +17,7 @@ from gpulse.reservations.rules import By
 from gpulse.reservations.table import Reservations
 from gpulse.store import Records, audit
 from gpulse.store import reservations as tables
+from tests.patience import PATIENCE_SECONDS
 from tests.reservations.paper import Ask, Make, Outcome, Paper, Release, agrees, cells, order_of
 
 
@@ -37,7 +38,7 @@ class Process:
     def start(self, work: Coroutine[Any, Any, Any], ready: threading.Barrier | None = None) -> "Future[Any]":
         def run() -> object:
             if ready is not None:
-                ready.wait(30)
+                ready.wait(PATIENCE_SECONDS)
             return self._runner.run(work)
 
         return self._thread.submit(run)

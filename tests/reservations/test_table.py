@@ -12,6 +12,7 @@ from gpulse.reservations.rules import By, Limits
 from gpulse.reservations.table import MEMORY_SECONDS, Reservations
 from gpulse.reservations.writing import Choose
 from gpulse.store import Records
+from tests.patience import PATIENCE_SECONDS
 from tests.reservations.wanting import ANN, BOB, DAY, HOUR, NOW, ROOT, place, places, reservation, wanted
 
 
@@ -295,7 +296,7 @@ def test_who_asked_may_go_and_what_was_written_is_known(table, doing):
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asked
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not table.current():
                 await asyncio.sleep(0.01)
 
@@ -330,7 +331,7 @@ def test_two_processes_at_the_same_instant(tmp_path, records_url, records, doing
     try:
         for process in started:
             process.start()
-        outcomes = dict(told.get(timeout=100) for _ in started)
+        outcomes = dict(told.get(timeout=PATIENCE_SECONDS) for _ in started)
     finally:
         for process in started:
             process.join(30)

@@ -14,6 +14,7 @@ from sqlalchemy import select, text
 from gpulse.errors import StoreError
 from gpulse.store import Records, audit, migrations, postgres, writes
 from gpulse.store import hub as hub_table
+from tests.patience import PATIENCE_SECONDS
 from tests.postgres import ESCAPED, PASSWORD
 
 NOWHERE = Path("/proc/nowhere")
@@ -235,7 +236,7 @@ def test_a_server_that_is_away_and_comes_back(records, postgres_server):
         assert time.monotonic() - began < 5
     finally:
         postgres_server.start()
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
             assert count(records) == 1

@@ -18,6 +18,7 @@ from gpulse.errors import StoreError
 from gpulse.store import Records, migrations, sqlite
 from gpulse.store import tokens as table
 from gpulse.store.tables import METADATA
+from tests.patience import PATIENCE_SECONDS
 
 OPEN = (
     "import sys; from pathlib import Path; from gpulse.store import Records;"
@@ -105,7 +106,7 @@ def test_of_a_newer_gpulse(tmp_path):
 def test_many_processes_open_at_once(tmp_path, bare_url):
     command = [sys.executable, "-c", OPEN, tmp_path, bare_url or ""]
     started = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(6)]
-    ended = [process.communicate(timeout=60)[1] for process in started]
+    ended = [process.communicate(timeout=PATIENCE_SECONDS)[1] for process in started]
     assert [(process.returncode, told) for process, told in zip(started, ended, strict=True)] == [(0, b"")] * 6
 
 
@@ -184,10 +185,10 @@ def test_opened_twice_by_one_process_it_is_still_in_use(tmp_path):
     elsewhere = [sys.executable, "-c", OPEN, str(tmp_path), ""]
     with Records(tmp_path) as records:
         Records(tmp_path).close()
-        subprocess.run(elsewhere, check=True, timeout=60)
+        subprocess.run(elsewhere, check=True, timeout=PATIENCE_SECONDS)
         assert (tmp_path / "gpulse.db-wal").exists()
         records.write(insert).result()
-        subprocess.run(elsewhere, check=True, timeout=60)
+        subprocess.run(elsewhere, check=True, timeout=PATIENCE_SECONDS)
         with Records(tmp_path) as other:
             assert count(other) == 1
 

@@ -19,6 +19,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from gpulse.transport.bundle import make_agent
 from tests.hub.running import GPULSE, RunningHub
+from tests.patience import PATIENCE_SECONDS
 
 # The pauses of an agent that was refused, or lost its hub long ago, for which no test can wait; the rest of it is as
 # nodes have it.
@@ -75,7 +76,7 @@ class Agent:
     def words(self) -> str:
         return self._log.read_text("utf-8")
 
-    def says(self, words: str, seconds: float = 20.0) -> str:
+    def says(self, words: str, seconds: float = PATIENCE_SECONDS) -> str:
         """Wait until it has said so; all it has said."""
         return until(lambda: words in self.words and self.words, seconds, lambda: f"{words!r} is not in: {self.words}")
 
@@ -88,7 +89,7 @@ class Agent:
 
     def end(self, number: int = signal.SIGTERM) -> int:
         self.process.send_signal(number)
-        return self.process.wait(10)
+        return self.process.wait(PATIENCE_SECONDS)
 
     def kill(self) -> None:
         self.process.kill()
@@ -140,7 +141,7 @@ class Site:
 
     def metric(self, name: str) -> float:
         """The sum over all labels; 0 where there is none."""
-        lines = httpx.get(f"{self.url}metrics", params={"only": "hub"}, timeout=10).text.splitlines()
+        lines = httpx.get(f"{self.url}metrics", params={"only": "hub"}, timeout=PATIENCE_SECONDS).text.splitlines()
         return sum(float(line.rpartition(" ")[2]) for line in lines if line.split("{")[0].split(" ")[0] == name)
 
     # Tokens, as people make them.
@@ -151,7 +152,7 @@ class Site:
             env={**os.environ, "HOME": str(self.folder)},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_SECONDS,
             check=False,
         )
         assert ran.returncode == 0, ran.stderr
@@ -193,14 +194,14 @@ class Site:
         return found
 
     def state(self, node: str) -> str:
-        answer = httpx.get(f"{self.url}api/v1/nodes/{node}", timeout=10)
+        answer = httpx.get(f"{self.url}api/v1/nodes/{node}", timeout=PATIENCE_SECONDS)
         return answer.json()["state"] if answer.status_code == 200 else f"{answer.status_code}"
 
-    def until_up(self, node: str, seconds: float = 20.0) -> Any:
+    def until_up(self, node: str, seconds: float = PATIENCE_SECONDS) -> Any:
         """The node as the API tells of it, once it is up."""
         return self.hub.until(lambda: (one := self.hub.node(node))["state"] == "up" and one, seconds)
 
-    def until_state(self, node: str, state: str, seconds: float = 20.0) -> None:
+    def until_state(self, node: str, state: str, seconds: float = PATIENCE_SECONDS) -> None:
         self.hub.until(lambda: self.state(node) == state, seconds)
 
     def log(self, node: str) -> list[dict[str, Any]]:
@@ -226,7 +227,7 @@ class Site:
     def post(self, token: str | None, body: bytes, path: str = "", **headers: str) -> httpx.Response:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
         given |= self.headers(token) if token is not None else {}
-        return httpx.post(f"{self.url}api/v1/ingest{path}", content=body, headers=given, timeout=60)
+        return httpx.post(f"{self.url}api/v1/ingest{path}", content=body, headers=given, timeout=PATIENCE_SECONDS)
 
     def tell(self, node: str, body: bytes) -> None:
         """A snapshot of a node that has no token yet, taken."""
@@ -285,7 +286,7 @@ def snapshot(node: str, **changes: Any) -> bytes:
     return json.dumps(record, separators=(",", ":")).encode()
 
 
-def until(condition: Callable[[], Any], seconds: float = 20.0, complaint: Callable[[], str] = str) -> Any:
+def until(condition: Callable[[], Any], seconds: float = PATIENCE_SECONDS, complaint: Callable[[], str] = str) -> Any:
     """Wait for a condition; what it gave."""
     end = time.monotonic() + seconds
     while True:

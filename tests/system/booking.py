@@ -15,6 +15,7 @@ from gpulse.auth.directory import Directory
 from gpulse.store import Records
 from tests.fleet.lines import gpu, snapshot
 from tests.hub.running import RunningHub
+from tests.patience import PATIENCE_SECONDS
 
 NODE = "gpu01"
 GPUS = 8
@@ -42,7 +43,7 @@ def operator(url: str, data: Path) -> httpx.Client:
     """Ask as the person who runs the hub, over its socket."""
     path = local_socket.place(data, url).read_text().splitlines()[0]
     own = {"Origin": url.rstrip("/"), "X-Gpulse": "1"}
-    return httpx.Client(base_url=url, headers=own, timeout=30, transport=httpx.HTTPTransport(uds=path))
+    return httpx.Client(base_url=url, headers=own, timeout=PATIENCE_SECONDS, transport=httpx.HTTPTransport(uds=path))
 
 
 def members(data: Path, url: str | None, count: int) -> list[str]:
@@ -65,7 +66,7 @@ def wanted(gpus: list[int], start: float, comment: str) -> dict[str, Any]:
 
 
 def asking(url: str, key: str) -> httpx.Client:
-    return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=30)
+    return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=PATIENCE_SECONDS)
 
 
 def all_of(client: httpx.Client) -> list[dict[str, Any]]:

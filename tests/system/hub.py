@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 from gpulse.transport.ssh import Ssh, SshSettings, SshTarget
 from gpulse.transport.supervisor import Pace, Supervisor
+from tests.patience import PATIENCE_SECONDS
 from tests.system.stalls import Stalls
 from tests.transport.recorder import Recorder
 
@@ -32,14 +33,14 @@ async def hub(settings: SshSettings, *targets: SshTarget, pace: Pace = QUICK) ->
             assert time.monotonic() - began - recorder.stalls.since(began) < 10
 
 
-async def first_line(settings: SshSettings, target: SshTarget, seconds: float = 20.0) -> Recorder:
+async def first_line(settings: SshSettings, target: SshTarget, seconds: float = PATIENCE_SECONDS) -> Recorder:
     """What was seen up to its first line."""
     async with hub(settings, target) as seen:
         await seen.up(target.name, seconds=seconds)
         return seen
 
 
-async def first_failure(settings: SshSettings, target: SshTarget, seconds: float = 20.0) -> str:
+async def first_failure(settings: SshSettings, target: SshTarget, seconds: float = PATIENCE_SECONDS) -> str:
     """Why it is down."""
     async with hub(settings, target) as seen:
         await seen.until(lambda: seen.downs[target.name], seconds)

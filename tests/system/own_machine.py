@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import CANNOT
+from tests.patience import PATIENCE_SECONDS
 
 MANAGERS = ("/usr/lib/systemd/systemd", "/lib/systemd/systemd")
 _SET_UP = """set -e
@@ -65,7 +66,9 @@ class OwnMachine:
         self._holder.communicate()
 
     def run(self, *command: str, check: bool = False) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*self.enter, *command], capture_output=True, text=True, check=check, timeout=60)
+        return subprocess.run(
+            [*self.enter, *command], capture_output=True, text=True, check=check, timeout=PATIENCE_SECONDS
+        )
 
     def start(self, *command: str, environment: dict[str, str] | None = None, log: Path) -> int:
         """A program that ends with the machine; its pid."""

@@ -15,6 +15,7 @@ import pytest
 
 from tests.fake_nvml import FakeNvml, h100_node
 from tests.interpreters import interpreters
+from tests.patience import PATIENCE_SECONDS
 from tests.ports import free_port
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
@@ -123,7 +124,7 @@ ForceCommand {folder}/login
             self.process = subprocess.Popen(
                 [SSHD or "", "-D", "-e", "-f", str(self.folder / "sshd_config")], stderr=log, start_new_session=True
             )
-        end = time.monotonic() + 10
+        end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             with socket.socket() as connecting:
                 if connecting.connect_ex(("127.0.0.1", self.port)) == 0:
@@ -179,4 +180,4 @@ ForceCommand {folder}/login
         everything = self.everything()
         self.signal(signal.SIGKILL, everything)
         if self.process:
-            self.process.wait(10)
+            self.process.wait(PATIENCE_SECONDS)

@@ -13,6 +13,7 @@ import pytest
 import gpulse
 from gpulse.tls.own import own_fingerprint
 from tests.hub.running import GPULSE, RunningHub
+from tests.patience import PATIENCE_SECONDS
 from tests.ports import free_port
 from tests.probe.machine import CRONTAB, alive, until
 from tests.system.own_machine import OwnMachine
@@ -58,7 +59,7 @@ def run(client, settings_file):
             capture_output=True,
             text=True,
             check=False,
-            timeout=90,
+            timeout=PATIENCE_SECONDS,
         )
         assert ran.returncode == code, ran.stdout + ran.stderr
         return ran
@@ -199,7 +200,7 @@ def test_serve(node, run, told):
     def ask(token: str) -> int:
         try:
             url = f"http://127.0.0.1:{port}/snapshot"
-            return httpx.get(url, headers={"Authorization": f"Bearer {token}"}, timeout=20).status_code
+            return httpx.get(url, headers={"Authorization": f"Bearer {token}"}, timeout=PATIENCE_SECONDS).status_code
         except httpx.TransportError:
             return 0
 

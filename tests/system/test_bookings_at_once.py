@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 import httpx
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
 from tests.system.booking import GPUS, HOUR, all_of, members, operator, running, wanted
 
 CLIENTS = 200
@@ -25,7 +26,7 @@ def test_200_at_once(tmp_path, records_url, keys):
 
     async def book(hub):
         limits = httpx.Limits(max_connections=CLIENTS, max_keepalive_connections=CLIENTS)
-        async with httpx.AsyncClient(base_url=hub.url, limits=limits, timeout=100) as client:
+        async with httpx.AsyncClient(base_url=hub.url, limits=limits, timeout=PATIENCE_SECONDS) as client:
             # All are connected before the first one asks.
             await asyncio.gather(*(client.get("healthz") for _ in range(CLIENTS)))
 

@@ -10,6 +10,7 @@ from random import Random
 import httpx
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
 from tests.system.agents import until
 from tests.system.booking import GPUS, HOUR, NODE, all_of, operator, set_up
 from tests.system.booking_hubs import BookingHubs
@@ -24,9 +25,9 @@ def started(hubs, folder):
     """Somebody who may do everything, at a hub that knows its cards."""
     url = hubs.start()
     # Written before it answers anybody.
-    httpx.get(f"{url}healthz", timeout=30)
+    httpx.get(f"{url}healthz", timeout=PATIENCE_SECONDS)
     with operator(url, folder) as client:
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE_SECONDS
         while len(client.get(f"api/v1/nodes/{NODE}").json().get("gpus", ())) < GPUS:
             assert time.monotonic() < end, hubs.log.read_text("utf-8", "replace")
             time.sleep(0.02)
@@ -70,7 +71,7 @@ def test_kill_9_while_booking(tmp_path):
                 for booker in bookers:
                     booker.start()
                 for booker in bookers:
-                    assert booker.begun.wait(30)
+                    assert booker.begun.wait(PATIENCE_SECONDS)
                 # Also where the disk is slow: none is seldom.
                 until(
                     lambda before=before: all((told(lanes) - before)[kind] for kind in KINDS),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
 from tests.ports import free_port
 
 
@@ -27,7 +28,13 @@ def doctor(client, tmp_path):
         ]
         environment = dict(os.environ, HOME=str(client.home), PYTHONIOENCODING="utf-8")
         return subprocess.run(
-            command, env=environment, input=answer, capture_output=True, text=True, check=False, timeout=60
+            command,
+            env=environment,
+            input=answer,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_SECONDS,
         )
 
     return run

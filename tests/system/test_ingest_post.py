@@ -17,6 +17,7 @@ import pytest
 
 from tests.fake_nvml import FakeNvml, NoCompilerError, Process, h100_node
 from tests.hub.running import GPULSE
+from tests.patience import PATIENCE_SECONDS
 from tests.system.agents import CALM, Site, snapshot, until
 from tests.system.stalls import Stalls
 
@@ -35,7 +36,7 @@ class Ages(threading.Thread):
         self.seen = 0
 
     def run(self) -> None:
-        with httpx.Client(base_url=self._site.url, timeout=30) as client, Stalls() as stalls:
+        with httpx.Client(base_url=self._site.url, timeout=PATIENCE_SECONDS) as client, Stalls() as stalls:
             while not self._done.is_set():
                 asked = time.monotonic()
                 node = client.get(f"api/v1/nodes/{self._node}").json()
@@ -94,7 +95,7 @@ def shell(site: Site, fake: FakeNvml, token: str, script: str) -> Any:
     environment = fake.environment() | {"HUB": site.url.strip("/"), "CURL": str(config), "HOME": str(site.folder)}
     environment |= {"GPULSE": str(GPULSE), "GPUSTAT": str(GPUSTAT), "PYTHON": sys.executable}
     ran = subprocess.run(
-        ["sh", "-euc", script], env=environment, capture_output=True, text=True, check=False, timeout=60
+        ["sh", "-euc", script], env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS
     )
     assert ran.returncode == 0, ran.stderr + ran.stdout
     return json.loads(ran.stdout)
@@ -203,7 +204,7 @@ def test_without_a_token(site: Site, path: str):
     """Nothing of a body is read before it is known who sends it."""
     method = "GET" if path == "/agent" else "POST"
     body = b"" if path == "/agent" else bytes(10 * MIB)
-    answer = httpx.request(method, f"{site.url}api/v1/ingest{path}", content=body, timeout=30)
+    answer = httpx.request(method, f"{site.url}api/v1/ingest{path}", content=body, timeout=PATIENCE_SECONDS)
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "token_missing")
     assert answer.headers["www-authenticate"] == "Bearer"
 
@@ -260,7 +261,7 @@ def test_hostile_bodies(site: Site, tokens: dict[str, str], case: str, path: str
                 f"{site.url}api/v1/ingest{path}",
                 content=make() if case.startswith("endless") or "chunked" in case else body,
                 headers=headers | site.headers(tokens["bad"]),
-                timeout=30,
+                timeout=PATIENCE_SECONDS,
             )
         except httpx.WriteError:
             # The hub has hung up on somebody who never stops talking.

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.hub.running import GPULSE
+from tests.patience import PATIENCE_SECONDS
 from tests.system.agents import Agent, Site, snapshot, until
 
 CROWD = 30
@@ -160,7 +161,7 @@ def test_nobody_joins_twice(site: Site, hall: str):
 def test_the_line_that_the_command_prints(site: Site):
     """What it tells people to type works, but for the address."""
     command = [GPULSE, "token", "create", "--join", "typed1", "--data", site.data]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, cwd=site.folder)
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS, cwd=site.folder)
     (line,) = [line.strip() for line in ran.stderr.splitlines() if "--token-file" in line]
     assert line == "gpulse agent push --hub http://HUB:7070 --token-file FILE"
     file = site.folder / "typed-token"

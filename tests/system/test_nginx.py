@@ -21,6 +21,7 @@ import websockets
 
 from tests.chromium import opened
 from tests.hub.running import RunningHub
+from tests.patience import PATIENCE_SECONDS
 from tests.ports import free_port
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "api.md"
@@ -77,7 +78,7 @@ def nginx(folder: Path, location: str, beside: str = "") -> Iterator[str]:
     config.write_text(CONFIG.format(folder=folder, port=port, location=location, beside=beside))
     process = subprocess.Popen([program, "-c", config, "-e", folder / "error.log"], stderr=subprocess.PIPE)
     try:
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
                 httpx.get(f"http://127.0.0.1:{port}/")
@@ -89,7 +90,7 @@ def nginx(folder: Path, location: str, beside: str = "") -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.communicate(timeout=10)
+        process.communicate(timeout=PATIENCE_SECONDS)
 
 
 @pytest.fixture(params=["taken away", "left"])
@@ -109,12 +110,12 @@ def behind(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 async def first_frame(address: str, **headers: str) -> Any:
-    async with websockets.connect(address, additional_headers=headers, open_timeout=30) as socket:
+    async with websockets.connect(address, additional_headers=headers, open_timeout=PATIENCE_SECONDS) as socket:
         return await asyncio.wait_for(socket.recv(), 30)
 
 
 def test_page_api_and_live_stream_under_a_sub_path(behind: str):
-    with httpx.Client(follow_redirects=False, timeout=30) as client:
+    with httpx.Client(follow_redirects=False, timeout=PATIENCE_SECONDS) as client:
         page = client.get(behind)
         assert page.status_code == 200
         for address in re.findall(r'(?:src|href)="([^"#]+)"', page.text):
@@ -149,7 +150,7 @@ def test_through_a_proxy_nobody_reads_by_default(tmp_path: Path):
     with RunningHub("up", directory=tmp_path) as hub:
         location = documented_location().replace("http://127.0.0.1:7070/", hub.url)
         # It listens before it answers.
-        with nginx(tmp_path, location) as front, httpx.Client(timeout=30) as client:
+        with nginx(tmp_path, location) as front, httpx.Client(timeout=PATIENCE_SECONDS) as client:
             behind = f"{front}/gpulse/"
             assert client.get(hub.url + "api/v1/summary").status_code == 200
             for path in ("api/v1/summary", "api/v1/nodes", "metrics", "free", "api/v1/live"):
@@ -208,5 +209,5 @@ def test_a_page_of_another_site_in_a_browser(tmp_path: Path, allowed: bool):
         with RunningHub("up", directory=tmp_path) as hub:
             (folder / "config.json").write_text(json.dumps({"hub": hub.url}))
             with opened(site.origin + "/index.html", tmp_path):
-                told = site.told.get(timeout=30)
+                told = site.told.get(timeout=PATIENCE_SECONDS)
     assert told == ({"api": "0 nodes", "live": "full"} if allowed else {"api": "no", "live": "no"})

@@ -16,6 +16,7 @@ import pytest
 import websockets
 
 from tests.hub.running import GPULSE, RunningHub
+from tests.patience import PATIENCE_SECONDS
 from tests.system.test_nginx import nginx
 
 SECRET = "a-secret-of-the-proxy-0001"  # noqa: S105 - of the test alone
@@ -123,7 +124,7 @@ def test_who_runs_the_hub_is_connected_and_comes_by_the_proxy(site: Site):
     told = site.me(name, "gpu-admins")["refused"].rpartition(": ")[2]
     assert told == f"gpulse user connect {name} --proxy"
     command = [GPULSE, *shlex.split(told)[1:], "--data", site.data]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True)
     assert done.stdout == f"{name} signs in by the proxy\n"
     site.hub.until(lambda: site.me(name, "gpu-admins")["name"] == name)
     assert site.me(name, "gpu-admins")["way"] == "proxy"
@@ -158,7 +159,7 @@ def test_cookies_are_for_https_where_the_proxy_speaks_that(site: Site):
 def test_the_live_stream(site: Site):
     async def first(person: str) -> Any:
         address = site.front.replace("http", "ws", 1) + f"/as/{person}/staff/api/v1/live"
-        async with websockets.connect(address, open_timeout=10) as stream:
+        async with websockets.connect(address, open_timeout=PATIENCE_SECONDS) as stream:
             return await asyncio.wait_for(stream.recv(), 10)
 
     assert '"type":"full"' in asyncio.run(first("ann"))
@@ -198,7 +199,7 @@ def as_documented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("documented")
     (folder / "gpulse.toml").write_text("hub.local = false\n" + documented("toml"))
     shell = documented("sh").replace("/etc/nginx/", f"{folder}/")
-    subprocess.run(["sh", "-ec", shell], cwd=folder, check=True, timeout=30)
+    subprocess.run(["sh", "-ec", shell], cwd=folder, check=True, timeout=PATIENCE_SECONDS)
     for name in ("proxy.secret", "gpulse-secret.conf"):
         assert (folder / name).stat().st_mode & 0o777 == 0o600, name
     (folder / "gpulse.htpasswd").write_text("".join(f"{name}:{{PLAIN}}of {name}\n" for name in PEOPLE))

@@ -21,6 +21,7 @@ from gpulse.auth.directory import Directory
 from gpulse.store import Records
 from tests.hub.page_client import SIGNED_IN, PageClient
 from tests.hub.running import GPULSE, RunningHub
+from tests.patience import PATIENCE_SECONDS
 from tests.system.oidc_provider import CLIENT, SECRET
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +38,9 @@ class Site:
         self.data = data
 
     def set(self, claims: dict[str, Any], /, **lies: Any) -> None:
-        httpx.post(f"{self.issuer}/set", json={"claims": claims, "lies": lies}, timeout=30).raise_for_status()
+        httpx.post(
+            f"{self.issuer}/set", json={"claims": claims, "lies": lies}, timeout=PATIENCE_SECONDS
+        ).raise_for_status()
 
     def browser(self) -> PageClient:
         return PageClient(self.hub.url)
@@ -46,7 +49,7 @@ class Site:
         """The answer that the provider's redirect leads to."""
         away = browser.get(SSO)
         assert away.status_code == 303, away.text
-        back = httpx.get(away.headers["location"], timeout=30)
+        back = httpx.get(away.headers["location"], timeout=PATIENCE_SECONDS)
         assert back.status_code == 302, back.text
         return browser.get(back.headers["location"])
 
@@ -71,11 +74,11 @@ def issuer() -> Iterator[str]:
     )
     try:
         assert process.stdout
-        assert select.select([process.stdout], [], [], 30)[0]
+        assert select.select([process.stdout], [], [], PATIENCE_SECONDS)[0]
         yield process.stdout.readline().strip()
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(PATIENCE_SECONDS)
 
 
 @contextmanager
@@ -177,7 +180,7 @@ def test_who_has_no_role_is_not_let_in(site: Site):
 
 def test_a_name_that_is_another_account_is_not_taken_over(site: Site):
     command = [GPULSE, "user", "list", "--json", "--data", site.data]
-    listed = subprocess.run(command, capture_output=True, check=True, timeout=30).stdout
+    listed = subprocess.run(command, capture_output=True, check=True, timeout=PATIENCE_SECONDS).stdout
     operator = next(one["name"] for one in json.loads(listed) if one["name"] not in ("ann", "bob", "cid"))
     for name in (operator, operator.upper()):
         status, text = site.refusal({"sub": "u-6", "preferred_username": name, "groups": ["gpu-admins"]})
@@ -211,7 +214,7 @@ def test_each_trip_is_of_one_browser(site: Site):
     site.set(ANN)
     with site.browser() as one, site.browser() as other:
         away = one.get(SSO)
-        back = httpx.get(away.headers["location"], timeout=30).headers["location"]
+        back = httpx.get(away.headers["location"], timeout=PATIENCE_SECONDS).headers["location"]
         # A link that signs the visitor in as somebody else.
         assert other.get(back).status_code == 401
         other.get(SSO)
@@ -261,7 +264,7 @@ def test_strays_keep_nobody_from_signing_in(issuer: str, tmp_path: Path):
         wrong = stray.post("api/v1/session", json={"name": "ann", "password": "a guess of it"}, headers=own)
         assert wrong.status_code == 401
         command = [GPULSE, "user", "link", "ann", "--data", site.data]
-        link = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+        link = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS).stdout
         code = {"code": link.strip().rpartition("/")[2]}
         assert stray.post("api/v1/session/link", json=code, headers=own).json()["name"] == "ann"
 
@@ -276,7 +279,7 @@ def test_who_runs_the_hub_is_connected_by_what_the_refusal_says(issuer: str, tmp
         assert shlex.split(told) == ["gpulse", "user", "connect", name, "--issuer", issuer, "--subject", claims["sub"]]
         assert audited(site)[0].detail == {"why": "name_taken", "by": "oidc", "subject": claims["sub"]}
         command = [GPULSE, *shlex.split(told)[1:], "--data", site.data]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS)
         assert done.stdout == f"{name} signs in by {issuer}\n"
         assert (audited(site)[0].action, audited(site)[0].target) == ("account.connect", name)
 

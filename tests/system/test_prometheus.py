@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from tests.hub.running import RunningHub
+from tests.patience import PATIENCE_SECONDS
 from tests.ports import free_port
 from tests.system.agents import until
 
@@ -36,7 +37,7 @@ class Prometheus:
         return self.get("query", query=query)["result"]
 
     def get(self, path: str, **parameters: str) -> Any:
-        answer = httpx.get(f"{self.url}/api/v1/{path}", params=parameters, timeout=30).json()
+        answer = httpx.get(f"{self.url}/api/v1/{path}", params=parameters, timeout=PATIENCE_SECONDS).json()
         assert answer["status"] == "success", answer
         return answer["data"]
 
@@ -44,7 +45,7 @@ class Prometheus:
         """The health of each, and what was wrong with its last scrape."""
         return [(one["health"], one["lastError"]) for one in self.get("targets")["activeTargets"]]
 
-    def until(self, query: str, seconds: float = 30.0) -> list[dict[str, Any]]:
+    def until(self, query: str, seconds: float = PATIENCE_SECONDS) -> list[dict[str, Any]]:
         end = time.monotonic() + seconds
         while True:
             try:
@@ -85,7 +86,7 @@ def prometheus(hub: RunningHub, tmp_path_factory: pytest.TempPathFactory) -> Ite
             yield Prometheus(f"http://127.0.0.1:{port}")
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(PATIENCE_SECONDS)
 
 
 def value(answer: list[dict[str, Any]]) -> float:

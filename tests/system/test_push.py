@@ -13,6 +13,7 @@ from gpulse_probe import __version__
 from tests.fake_nvml import FakeNvml, NoCompilerError, Process, h100_node
 from tests.hub.running import GPULSE
 from tests.interpreters import interpreters
+from tests.patience import PATIENCE_SECONDS
 from tests.probe.running import only_child
 from tests.system.agents import Agent, Site
 
@@ -64,7 +65,7 @@ def nodes(site: Site) -> dict[str, Agent]:
 @pytest.mark.parametrize("version", interpreters())
 def test_every_python(version: str, site: Site, nodes: dict[str, Agent], job: int):
     agent = nodes[version]
-    node = site.until_up(agent.node, 40)
+    node = site.until_up(agent.node)
     assert node["address"] == "push"
     assert node["probe_version"] == __version__
     assert node["gpu_source"] == "nvml"
@@ -108,14 +109,14 @@ def test_clock_hours_off(site: Site, seconds: float):
         assert node["age_seconds"] < 60
         assert node["clock_difference_seconds"] == pytest.approx(seconds, abs=5)
         time.sleep(0.3)
-    lines = httpx.get(f"{site.url}metrics", params={"only": "nodes"}, timeout=30).text.splitlines()
+    lines = httpx.get(f"{site.url}metrics", params={"only": "nodes"}, timeout=PATIENCE_SECONDS).text.splitlines()
     (told,) = [line for line in lines if line.startswith(f'gpulse_node_clock_offset_seconds{{node="{name}"')]
     assert float(told.split()[-1]) == pytest.approx(seconds, abs=5)
     assert agent.end() == 0
 
 
 def test_plain_get_says_how_to_speak(site: Site):
-    answer = httpx.get(f"{site.url}api/v1/ingest", timeout=30)
+    answer = httpx.get(f"{site.url}api/v1/ingest", timeout=PATIENCE_SECONDS)
     assert answer.status_code == 405
     assert answer.headers["allow"] == "POST"
     assert "WebSocket" in answer.json()["error"]["message"]

@@ -11,6 +11,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from tests.fake_nvml import FakeNvml, NoCompilerError, h100_node
+from tests.patience import PATIENCE_SECONDS
 from tests.system.agents import Dripping, Site, snapshot, until
 
 MIB = 1 << 20
@@ -87,7 +88,7 @@ def names(site: Site) -> set[str]:
 
 def test_token_revoked_on_an_open_connection(site: Site):
     agent = site.agent("fired", "--token-file", str(site.folder / "fired token"), quick=True)
-    assert agent.process.wait(20) == 2
+    assert agent.process.wait(PATIENCE_SECONDS) == 2
     assert "there is no token in" in agent.words
     file = site.folder / "fired token"
     file.write_text(site.token("fired"))
@@ -393,7 +394,7 @@ def test_hub_away_for_a_minute(outage: Outage):
     back = time.time()
     for agent in outage.agents:
         assert agent.process.poll() is None
-        assert len(site.until_up(agent.node, 20)["gpus"]) == MANY_GPUS
+        assert len(site.until_up(agent.node)["gpus"]) == MANY_GPUS
     told = site.hub.until(
         lambda: [one for one in site.log("calm") if "without the hub came later" in one["message"]], 60
     )

@@ -19,6 +19,7 @@ from tests.certificates import DAY, Made, make
 from tests.eavesdropper import Eavesdropper
 from tests.hub.running import GPULSE
 from tests.interpreters import interpreters
+from tests.patience import PATIENCE_SECONDS
 from tests.system.agents import Site, until
 
 VERSIONS = list(interpreters())
@@ -135,13 +136,13 @@ def test_somebody_in_the_hubs_place_gets_no_token(own: Site, python: str, tmp_pa
     with Eavesdropper(stranger.server(tmp_path / "stranger"), port_of(own)) as listening:
         joiner = own.agent("n2", "--fingerprint", known_by, token=joining, quick=True, python=python)
         for one in (agent, joiner):
-            assert stranger.fingerprint in one.says("it has another key than it should", 30)
-        until(lambda: listening.visits >= 4, 30)
+            assert stranger.fingerprint in one.says("it has another key than it should")
+        until(lambda: listening.visits >= 4)
     assert listening.heard == b""
     # When the hub is back, so are they.
     own.start_hub()
-    own.until_up("n1", 30)
-    own.until_up("n2", 30)
+    own.until_up("n1")
+    own.until_up("n2")
 
 
 def settings(folder: Path) -> str:
@@ -223,7 +224,7 @@ def up(folder: Path, lines: str, *words: str) -> subprocess.CompletedProcess[str
         env={**os.environ, "HOME": str(folder)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
 
@@ -264,7 +265,7 @@ def gpulse(home: Path, *words: str, code: int = 0, **environment: str) -> subpro
         cwd=home,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_SECONDS,
         check=False,
     )
     assert ran.returncode == code, ran.stdout + ran.stderr

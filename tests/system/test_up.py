@@ -12,6 +12,7 @@ import pytest
 
 from tests.fake_nvml import Process, h100_node
 from tests.hub.running import GPULSE, RunningHub
+from tests.patience import PATIENCE_SECONDS
 from tests.system.booking import operator
 from tests.system.stalls import Stalls
 
@@ -30,7 +31,7 @@ def states(hub):
     return {node["name"]: node["state"] for node in hub.get("api/v1/nodes")["items"]}
 
 
-def until_all_up(hub, seconds=60.0):
+def until_all_up(hub, seconds=PATIENCE_SECONDS):
     """How long it took."""
     began = time.monotonic()
     hub.until(lambda: set(states(hub).values()) == {"up"}, seconds)
@@ -39,7 +40,7 @@ def until_all_up(hub, seconds=60.0):
 
 def ask(hub, *arguments):
     command = [GPULSE, *arguments, "--hub", hub.url]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
 
 
 def test_one_live_truth_over_ssh(serve, client, pids):
@@ -63,7 +64,7 @@ def test_one_live_truth_over_ssh(serve, client, pids):
         assert [one["name"] for one in listed["items"]] == ["gpu1", "gpu2", "gpu3"]
         assert "logged in" in ask(hub, "logs", "gpu1").stdout
         assert hub.end() == 0
-        end = time.monotonic() + 10
+        end = time.monotonic() + PATIENCE_SECONDS
         while any(server.login_processes() for server in servers):
             assert time.monotonic() < end, "a probe outlives the hub"
             time.sleep(0.1)
@@ -77,7 +78,7 @@ def test_find_free_gpus(serve, client, pids):
     del pids
     with start(client, *servers) as hub:
         hub.until(lambda: hub.get("api/v1/summary")["states"]["free"] == 2)
-        text = httpx.get(hub.url + "free", params={"n": 2, "memory": "40GB"}, timeout=30).text
+        text = httpx.get(hub.url + "free", params={"n": 2, "memory": "40GB"}, timeout=PATIENCE_SECONDS).text
         assert "gpu2:0" in text
         assert "gpu2:1" in text
         found = ask(hub, "free", "-n", "2", "--memory", "40GB", "--model", "H100", "--same-node")

@@ -16,6 +16,7 @@ from gpulse.tls.own import make_own, own_fingerprint
 from gpulse.tls.pair import load, now
 from tests.certificates import DAY, make
 from tests.interpreters import interpreters
+from tests.patience import PATIENCE_SECONDS
 
 NAMES = ["hub.example.org", "10.1.2.3"]
 
@@ -155,7 +156,7 @@ def test_every_python_can_trust_it(data, version):
         "print(context.wrap_socket(link, server_hostname='127.0.0.1').recv(5).decode())\n"
     )
     command = [interpreters()[version], "-c", script, files.certificate, str(listener.getsockname()[1])]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     thread.join(20)
     listener.close()
     assert ran.stdout == "hello\n", ran.stderr

@@ -13,6 +13,7 @@ from gpulse.tls.files import Files
 from gpulse.tls.pair import now
 from gpulse.tls.serving import ServingTls, serving_tls
 from tests.certificates import DAY, make
+from tests.patience import PATIENCE_SECONDS
 
 RENEWED = "the certificate was renewed: new connections get the one that is valid until "
 
@@ -128,7 +129,7 @@ def test_the_files_are_looked_at_by_themselves(tls, tmp_path, monkeypatch):
 
     async def scene():
         following = asyncio.create_task(tls.follow(said.append))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not said:
                 await asyncio.sleep(0.01)
             make().write(tmp_path)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from gpulse.errors import BadLine
+from tests.patience import PATIENCE_SECONDS
 
 
 class Recorder:
@@ -42,7 +43,7 @@ class Recorder:
     def log(self, name: str, message: str) -> None:
         self.logs[name].append(message)
 
-    async def until(self, condition: Callable[[], object], seconds: float = 20.0) -> float:
+    async def until(self, condition: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> float:
         """Wait for it; how long that took."""
         began = self._clock()
         while not condition():
@@ -55,7 +56,7 @@ class Recorder:
             await asyncio.sleep(0.02)
         return self._clock() - began
 
-    async def up(self, *names: str, seconds: float = 20.0) -> None:
+    async def up(self, *names: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Wait for another line of each."""
         before = {name: len(self.lines[name]) for name in names}
         await self.until(lambda: all(len(self.lines[name]) > before[name] for name in names), seconds)

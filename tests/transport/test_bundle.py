@@ -23,6 +23,7 @@ from gpulse_probe.boot import START_MARKER
 from gpulse_probe.nvidia.names import NUMBERS, STRUCTURES
 from tests.fake_nvml import Process, h100_node
 from tests.interpreters import interpreters
+from tests.patience import PATIENCE_SECONDS
 from tests.probe.running import RunningProbe, only_child
 
 SHELLS = ("sh", "bash", "dash", "tcsh", "fish")
@@ -141,7 +142,7 @@ def test_end_of_standard_input_ends_the_probe(fake):
         assert probe.process.stdin
         probe.process.stdin.close()
         probe.process.stdin = None
-        assert probe.process.wait(20) == 0
+        assert probe.process.wait(PATIENCE_SECONDS) == 0
 
 
 def test_end_of_standard_input_ends_a_probe_nobody_reads(fake):
@@ -153,7 +154,7 @@ def test_end_of_standard_input_ends_a_probe_nobody_reads(fake):
         assert probe.process.stdin
         probe.process.stdin.close()
         probe.process.stdin = None
-        assert probe.process.wait(10) == 0
+        assert probe.process.wait(PATIENCE_SECONDS) == 0
 
 
 def test_probe_ends_when_its_reader_goes(fake):
@@ -163,7 +164,7 @@ def test_probe_ends_when_its_reader_goes(fake):
         probe.next()
         assert probe.process.stdout
         os.dup2(os.open(os.devnull, os.O_RDONLY), probe.process.stdout.fileno())
-        assert probe.process.wait(10) == 0
+        assert probe.process.wait(PATIENCE_SECONDS) == 0
 
 
 def test_cut_connection_while_booting_ends_with_its_own_code():

@@ -22,6 +22,7 @@ from gpulse.transport.folder import Content
 from gpulse.transport.in_thread import in_thread
 from tests.fake_nvml import h100_node
 from tests.fleet.lines import gpu, snapshot
+from tests.patience import PATIENCE_SECONDS
 from tests.probe.serving import SOURCES
 
 GPUSTAT = {
@@ -580,7 +581,9 @@ def test_a_thread_that_hangs_keeps_nobody_from_ending():
         "asyncio.run(main())\n"
         "print('ended')\n"
     )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=40, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
+    )
     assert (ran.stdout, ran.stderr) == ("late\nended\n", "")
 
 
@@ -607,7 +610,7 @@ def test_real_agents_write_and_a_hub_reads(fake, tmp_path):
 
     async def run():
         running = asyncio.create_task(DropFolder(path, fleet, lambda _name: True, problems.append).run())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             times = set()
             while len(times) < 4:
                 await asyncio.sleep(0.1)

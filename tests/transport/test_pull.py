@@ -16,6 +16,7 @@ from gpulse.transport import pull
 from gpulse.transport.pull import Pull, PullTarget
 from gpulse.transport.supervisor import Pace, Supervisor
 from tests.fake_nvml import h100_node
+from tests.patience import PATIENCE_SECONDS
 from tests.ports import free_port
 from tests.probe.serving import TOKEN, Serving
 from tests.transport.recorder import Recorder
@@ -84,7 +85,7 @@ def test_into_a_real_fleet(agent):
         fleet = Fleet()
         fleet.place(Place(name="n", interval_seconds=0.1))
         async with pulling(target(agent.port), sink=fleet):
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 while fleet.generation < 20 or fleet.node("n").state != "up":
                     fleet.tick()
                     await asyncio.sleep(0.05)

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.api.fleets import card, process, snapshot
 from tests.hub.running import GPULSE
+from tests.patience import PATIENCE_SECONDS
 from tests.system.agents import Site
 from tests.web.browsing import Seen
 
@@ -41,7 +42,7 @@ class AccountsSite(Site):
             input=told,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_SECONDS,
             check=False,
         )
         assert ran.returncode == 0, ran.stderr

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect
 from tests.hub.running import RunningHub
 
 # The machine may be busy with other tests.
-WAIT_MS = 30_000
+WAIT_MS = 100_000
 expect.set_options(timeout=WAIT_MS)
 
 # By name of a page, what is there only when it has its data.

@@ -10,6 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from tests.patience import PATIENCE_SECONDS
 from tests.web.accounts_site import PASSWORD, AccountsSite, complaints, enter, is_in, sign_in
 from tests.web.browsing import seen_until, visit
 from tests.web.test_accessible import AXE, find
@@ -88,7 +89,7 @@ def test_the_last_admin_stays_one(browser: Browser, tmp_path: Path):
 def test_a_key_is_shown_once_and_works_until_it_is_revoked(browser: Browser, site: AccountsSite):
     def status(key: str) -> int:
         return httpx.get(
-            f"{site.url}api/v1/summary", headers={"Authorization": f"Bearer {key}"}, timeout=10
+            f"{site.url}api/v1/summary", headers={"Authorization": f"Bearer {key}"}, timeout=PATIENCE_SECONDS
         ).status_code
 
     with visit(browser, site.url) as seen:

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.cli.hub import GPULSE
 from tests.hub.running import RunningHub
+from tests.patience import PATIENCE_SECONDS
 from tests.web.browsing import Seen, visit
 
 
@@ -18,7 +19,7 @@ def exported(demo: RunningHub, tmp_path_factory: pytest.TempPathFactory) -> str:
     # The first step of ten seconds is then over, and there is a past to show.
     node = next(one["name"] for one in demo.get("api/v1/nodes")["items"] if one["state"] == "up")
     demo.until(lambda: any(set(gpu["power"]) != {65535} for gpu in demo.get("api/v1/history", node=node)["gpus"]))
-    subprocess.run([*GPULSE, "export", str(folder), "--hub", demo.url], check=True, timeout=60)
+    subprocess.run([*GPULSE, "export", str(folder), "--hub", demo.url], check=True, timeout=PATIENCE_SECONDS)
     return (Path(folder) / "index.html").as_uri()
 
 

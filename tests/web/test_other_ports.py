@@ -14,6 +14,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
+from tests.patience import PATIENCE_SECONDS
 from tests.web.accounts_site import AccountsSite, complaints, enter, is_in, kept_key
 from tests.web.browsing import visit
 
@@ -52,7 +53,7 @@ def listening() -> Iterator[Notebook]:
             yield server
         finally:
             server.shutdown()
-            thread.join(10)
+            thread.join(PATIENCE_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +86,7 @@ def test_by_curl_the_cookie_is_nobody(stolen: tuple[Page, str, Page], site: Acco
     own = {"Cookie": cookie, "Origin": site.url.rstrip("/")}
     before = site.user("list", "--json")
     for headers in ({"Cookie": cookie}, own, own | {"X-Gpulse": "1"}):
-        with httpx.Client(base_url=site.url, headers=headers, timeout=15) as thief:
+        with httpx.Client(base_url=site.url, headers=headers, timeout=PATIENCE_SECONDS) as thief:
             answer = thief.get("api/v1/me")
             assert (answer.json()["name"], answer.json()["page_key"]) == (None, None)
             assert "set-cookie" not in answer.headers
@@ -98,7 +99,7 @@ def test_by_curl_the_cookie_is_nobody(stolen: tuple[Page, str, Page], site: Acco
     assert site.user("list", "--json") == before
     # With the key that the page keeps it would have worked: that is all that keeps the thief out.
     both = own | {"X-Gpulse": kept_key(page) or ""}
-    assert httpx.get(f"{site.url}api/v1/accounts", headers=both, timeout=15).status_code == 200
+    assert httpx.get(f"{site.url}api/v1/accounts", headers=both, timeout=PATIENCE_SECONDS).status_code == 200
 
 
 def test_by_websocket_too(stolen: tuple[Page, str, Page], site: AccountsSite):

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.patience import PATIENCE_SECONDS
 from tests.web.accounts_site import AccountsSite, enter, is_in
 from tests.web.browsing import seen_until, visit
 
@@ -112,7 +113,7 @@ def elsewhere() -> Iterator[int]:
             yield server.server_address[1]
         finally:
             server.shutdown()
-            thread.join(10)
+            thread.join(PATIENCE_SECONDS)
 
 
 @pytest.fixture(scope="module")

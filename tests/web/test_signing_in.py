@@ -8,6 +8,7 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
+from tests.patience import PATIENCE_SECONDS
 from tests.web.accounts_site import PASSWORD, AccountsSite, complaints, enter, is_in, kept_key, sign_in
 from tests.web.browsing import visit
 
@@ -249,7 +250,7 @@ def test_where_everybody_may_read_who_is_signed_out_sees_what_everybody_sees(bro
             f"{site.url}api/v1/session",
             headers={"Origin": site.url.rstrip("/"), "X-Gpulse": kept_key(page) or ""},
             cookies={cookie["name"]: cookie["value"]},
-            timeout=10,
+            timeout=PATIENCE_SECONDS,
         ).raise_for_status()
         bar = page.get_by_role("status").filter(has_text="you see what everybody sees")
         expect(bar).to_be_visible()

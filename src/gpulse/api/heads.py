@@ -4,6 +4,7 @@ import asyncio
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from gpulse import descriptors
 from gpulse.api.errors import error_response
 from gpulse.errors import RequestError
 
@@ -27,6 +28,10 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's own
         super().connection_made(transport)
+        if descriptors.is_last(transport.get_extra_info("socket").fileno()):
+            words = "the hub has as many connections as it may open"
+            self._refuse(RequestError(503, "too_many_connections", words, "try again in some seconds", 5))
+            return
         self._begin_head()
 
     def data_received(self, data: bytes) -> None:
