@@ -25,7 +25,7 @@ from tests.system.agents import QUICK_RETRY, Agent, until, write_agent
 TOKEN = "gpn_0123456789ab_" + "5ec" * 16
 JOIN = "gpj_0123456789ab_" + "5ec" * 16
 KEY = "gpk_0123456789ab_" + "5ec" * 16
-PASSWORD = "a password 5ec5ec of a person"
+PASSWORD = "a password 5ec5ec of a person"  # noqa: S105 - of nobody
 SECRETS = (b"5ec5ec",)
 OLDEST = next(iter(interpreters().values()))
 
