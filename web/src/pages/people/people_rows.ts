@@ -4,7 +4,7 @@ import { sorted } from "../node/process_rows";
 
 export type PersonColumn = "person" | "gpus" | "busy" | "memory" | "processes" | "nodes";
 
-const VALUES: Record<PersonColumn, (person: PersonView) => string | number> = {
+const VALUES: Record<PersonColumn, (person: PersonView) => string | number | null> = {
   person: (one) => one.person,
   gpus: (one) => one.gpus,
   busy: (one) => (one.gpus === 0 ? 0 : one.busy_gpus / one.gpus),
