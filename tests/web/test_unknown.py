@@ -14,7 +14,7 @@ STATES = ("free", "busy", "reserved", "idle", "unhealthy", "unknown", "stale", "
 _STRIP = """() => {
     const strip = document.querySelector("section.strip");
     const words = [...strip.querySelectorAll(".words, .cut, .figure")];
-    const cut = words.filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent.trim());
+    const cut = words.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent.trim());
     const inner = strip.clientWidth;
     const boxes = [...strip.children].map((one) => one.getBoundingClientRect());
     const rows = new Map();
@@ -56,8 +56,8 @@ def test_the_strip_adds_up_and_fits(browser: Browser, site: UnreadableSite, widt
 
 def test_a_sum_says_of_how_many_gpus_it_is(seen: Seen):
     strip = seen.go().get_by_role("region", name="Summary")
-    expect(strip).to_contain_text("Memory free, 4 of 6 GPUs")
-    expect(strip).to_contain_text(re.compile(r"Power, \d of \d GPUs"))
+    expect(strip).to_contain_text("Memory free, 4/6 GPUs")
+    expect(strip).to_contain_text(re.compile(r"Power, \d/\d GPUs"))
 
 
 def test_unknown_is_a_filter_and_a_label_and_never_offered(seen: Seen):

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { testFleet } from "./fleet_for_tests";
-import { missing, sumWords } from "./sums";
+import { coverage, missing } from "./sums";
 
 test("what is unknown is missing in a sum, what is down or an instance is not", () => {
   const { frame } = testFleet({
@@ -13,7 +13,6 @@ test("what is unknown is missing in a sum, what is down or an instance is not", 
 });
 
 test("a sum says of how many it is only where it is not of all", () => {
-  expect(sumWords("Power", 16, 0)).toBe("Power");
-  expect(sumWords("Power", 14, 2)).toBe("Power, 14 of 16 GPUs");
-  expect(sumWords("Memory free", 0, 16)).toBe("Memory free, 0 of 16 GPUs");
+  expect(coverage(16, 16, 0)).toEqual({ brief: "", full: "" });
+  expect(coverage(14, 16, 2)).toEqual({ brief: ", 14/16 GPUs", full: ", of 14 of 16 GPUs; the others are unknown" });
 });

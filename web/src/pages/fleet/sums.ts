@@ -25,8 +25,13 @@ export function missing(frame: Frame, isCard: Uint8Array): Missing {
   return found;
 }
 
-/** "Power"; where some are left out "Power, 14 of 16 GPUs". */
-export function sumWords(words: string, known: number | undefined, missing: number): string {
-  if (missing === 0 || known === undefined) return words;
-  return `${words}, ${count(known)} of ${count(known + missing)} GPUs`;
+/** Of how many GPUs a sum is, in few words and in a sentence; empty: of all. */
+export interface Coverage {
+  brief: string;
+  full: string;
+}
+
+export function coverage(known: number, all: number, missing: number): Coverage {
+  if (missing === 0) return { brief: "", full: "" };
+  return { brief: `, ${count(known)}/${count(all)} GPUs`, full: `, of ${count(known)} of ${count(all)} GPUs; the others are unknown` };
 }
