@@ -13,7 +13,7 @@ _MOST_KNOWN = 10_000
 class Pace:
     """`take` counts one more for somebody, and refuses it if there were too many lately. In memory."""
 
-    def __init__(self, at_once: int = 100, seconds: float = 36.0, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, at_once: int = 200, seconds: float = 18.0, clock: Callable[[], float] = time.monotonic) -> None:
         """As many `at_once`, and another one each `seconds`."""
         self._seconds = seconds
         self._longest = at_once * seconds
