@@ -65,10 +65,6 @@ def wanted(gpus: list[int], start: float, comment: str) -> dict[str, Any]:
     return {"gpus": places, "start": start, "end": start + HOUR, "comment": comment}
 
 
-def asking(url: str, key: str) -> httpx.Client:
-    return httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=PATIENCE_SECONDS)
-
-
 def all_of(client: httpx.Client) -> list[dict[str, Any]]:
     """All bookings there are, a page after the other."""
     found: list[dict[str, Any]] = []

@@ -19,9 +19,13 @@ export function processesOn(node: NodeView, gpu: GpuView): OnGpu[] {
   return found.sort((a, b) => (b.memoryBytes ?? 0) - (a.memoryBytes ?? 0));
 }
 
-/** The Slurm job a process belongs to, by its control group. */
-export function jobOf(process: ProcessView): string | null {
-  return /job_([0-9]+)/.exec(process.cgroup ?? "")?.[1] ?? null;
+/** Slurm's own control groups, as the hub knows them (fleet/jobs.py), or `job_5`, all that the hub shows of others'. */
+const SLURM_JOB = /^job_([0-9]+)$|\/(?:slurm[^/]*\/uid_[0-9]+|[^/]*slurmstepd\.scope|slurm[^/]*)\/job_([0-9]+)(?:\/|$)/;
+
+/** Return the Slurm job a process belongs to, by its control group. */
+export function jobOf(process: Pick<ProcessView, "cgroup">): string | null {
+  const found = SLURM_JOB.exec(process.cgroup ?? "");
+  return found?.[1] ?? found?.[2] ?? null;
 }
 
 /** It is gone, or only its entry is left, and the memory is still held. */
