@@ -19,7 +19,7 @@ _REMEMBER_SECONDS = 600.0
 # Children that not even SIGKILL ends; with so many there is no point in losing another to the driver, unless each hangs
 # in a card of its own: those cards are left alone.
 MOST_ABANDONED = 3
-# Whoever waits for the driver so long is told.
+# A wait for the driver of this length is reported.
 _REPORT_SECONDS = 2.0
 
 

@@ -17,7 +17,7 @@ class ProofQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Proof(msgspec.Struct, kw_only=True):
-    """What only the holder of the key and its hub can compute."""
+    """An answer that only the holder of the key and its hub can compute."""
 
     # HMAC-SHA-256 of "gpulse hub proof 1\n" and the nonce; its key is the SHA-256 of the secret. In hex.
     proof: str

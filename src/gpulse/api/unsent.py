@@ -1,4 +1,4 @@
-"""What peers have asked for and do not read: a connection whose answer goes nowhere ends, and its memory with it."""
+"""Ends connections whose peers do not read what they asked for, so that unread answers take no memory."""
 
 import asyncio
 import logging

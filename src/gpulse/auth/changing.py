@@ -20,7 +20,7 @@ _LONGEST_DISPLAY = 100
 
 
 class Change(NamedTuple):
-    """What an admin changes about an account; None stays as it is."""
+    """The changes an admin makes to an account; None leaves a value as it is."""
 
     role: Role | None = None
     display: str | None = None

@@ -153,7 +153,7 @@ def _is_private(folder: Path) -> bool:
 
 
 def _trusted(folder: Path) -> tuple[int, ...]:
-    """Whose hub a command may talk to: one's own or root's; for root also that of the folder's owner."""
+    """Return the users whose hub a command may talk to: its own and root; for root also the folder's owner."""
     own = os.geteuid()
     return (own, 0) if own else (0, folder.stat().st_uid)
 

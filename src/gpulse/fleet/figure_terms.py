@@ -78,7 +78,7 @@ def _rounded(figures: Floats, times: float = 1.0) -> Figures:
 
 
 def free_memory(gpus: GpuColumns, slots: slice = slice(None)) -> Figures:
-    """What a new process could still take, of all slots or of these."""
+    """Return the memory a new process could still take, on all slots or these."""
     held = np.nan_to_num(gpus.hot["memory_reserved_bytes"][slots].astype(np.float64), nan=0.0)
     total = gpus.memory_total[slots].astype(np.float64)
     return np.maximum(total - gpus.hot["memory_used_bytes"][slots] - held, 0.0)

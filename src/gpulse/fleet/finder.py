@@ -105,7 +105,7 @@ def describe(gpu: GpuView) -> str:
 
 
 def free_memory(gpu: GpuView) -> int | None:
-    """What a new process could still take."""
+    """Return the memory a new process could still take."""
     if gpu.memory_total_bytes is None or gpu.memory_used_bytes is None:
         return None
     return max(0, gpu.memory_total_bytes - gpu.memory_used_bytes - (gpu.memory_reserved_bytes or 0))
