@@ -56,8 +56,8 @@ def test_the_strip_adds_up_and_fits(browser: Browser, site: UnreadableSite, widt
 
 def test_a_sum_says_of_how_many_gpus_it_is(seen: Seen):
     strip = seen.go().get_by_role("region", name="Summary")
-    expect(strip).to_contain_text("Memory free, 4/6 GPUs")
-    expect(strip).to_contain_text(re.compile(r"Power, \d/\d GPUs"))
+    expect(strip).to_contain_text("Memory free of 4/6")
+    expect(strip).to_contain_text(re.compile(r"Power of \d/\d"))
 
 
 def test_unknown_is_a_filter_and_a_label_and_never_offered(seen: Seen):

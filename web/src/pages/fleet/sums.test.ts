@@ -14,5 +14,5 @@ test("what is unknown is missing in a sum, what is down or an instance is not", 
 
 test("a sum says of how many it is only where it is not of all", () => {
   expect(coverage(16, 16, 0)).toEqual({ brief: "", full: "" });
-  expect(coverage(14, 16, 2)).toEqual({ brief: ", 14/16 GPUs", full: ", of 14 of 16 GPUs; the others are unknown" });
+  expect(coverage(14, 16, 2)).toEqual({ brief: " of 14/16", full: ", of 14 of 16 GPUs; the others are unknown" });
 });

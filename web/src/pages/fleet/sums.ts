@@ -33,5 +33,5 @@ export interface Coverage {
 
 export function coverage(known: number, all: number, missing: number): Coverage {
   if (missing === 0) return { brief: "", full: "" };
-  return { brief: `, ${count(known)}/${count(all)} GPUs`, full: `, of ${count(known)} of ${count(all)} GPUs; the others are unknown` };
+  return { brief: ` of ${count(known)}/${count(all)}`, full: `, of ${count(known)} of ${count(all)} GPUs; the others are unknown` };
 }
