@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from gpulse.fleet import health
+from gpulse.fleet.jobs import job_of
 from gpulse.fleet.model import Gpu, Process
 from gpulse.fleet.node import Node
 from gpulse.fleet.seeing import seen_texts
@@ -80,8 +81,13 @@ def _of_strangers(fleet: Fleet, node: Node, sight: Sight) -> list[str | None]:
 def _of(fleet: Fleet, processes: Iterable[Process], sight: Sight) -> list[str | None]:
     """Texts of processes as this sight shows them."""
     texts: list[str | None] = []
-    users = set()
+    users: set[str | None] = set()
     for process in processes:
+        if sight.level == "full":
+            # All of it, without a record of what is shown.
+            users.add(process.user)
+            texts += [process.command, process.name, job_of(process.cgroup)]
+            continue
         shown = seen_texts(process, process.name, sight)
         users.add(shown.user)
         texts += [shown.command, shown.name, shown.job]

@@ -60,8 +60,20 @@ class _Numbers:
             digits = name[at : at + length]
             if len(digits) < length or not (digits.isascii() and digits.isdigit()):
                 return
-            if digits in self._singles or any(span.has(digits) for span in self._spans):
+            if self._has(digits):
                 yield at + length
+
+    def is_one(self, text: str) -> bool:
+        """Whether the text is one of these numbers."""
+        return len(text) in self._lengths and text.isascii() and text.isdigit() and self._has(text)
+
+    def _has(self, digits: str) -> bool:
+        if digits in self._singles:
+            return True
+        for span in self._spans:  # noqa: SIM110 - any() takes twice as long, and every name comes here
+            if span.has(digits):
+                return True
+        return False
 
     def texts(self) -> set[str]:
         return {*self._singles, *(text for span in self._spans for text in span.texts())}
@@ -91,6 +103,7 @@ class _Pattern:
             raise ValueError(f"at most {MOST_BRACKETS} brackets are read in one name")
         # Each bracket with the text behind it.
         self._parts = [(_Numbers(inside), behind) for inside, behind in zip(parts[::2], parts[1::2], strict=True)]
+        self._tail = parts[-1]
 
     def __len__(self) -> int:
         size = 1
@@ -99,8 +112,11 @@ class _Pattern:
         return size
 
     def matches(self, name: str) -> bool:
-        if not name.startswith(self._head):
+        if not name.startswith(self._head) or not name.endswith(self._tail):
             return False
+        if len(self._parts) == 1:
+            # Nearly always: all that is between head and tail.
+            return self._parts[0][0].is_one(name[len(self._head) : len(name) - len(self._tail)])
         # All the places up to which the name can have been read: brackets may stand beside digits.
         places = {len(self._head)}
         for numbers, behind in self._parts:

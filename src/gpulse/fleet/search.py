@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from gpulse.fleet.filter import Filter
 from gpulse.fleet.fleet import Fleet
-from gpulse.fleet.node import Node
 from gpulse.fleet.roster import Rows
 from gpulse.fleet.terms import Mask, OfNode
 
@@ -53,31 +52,26 @@ class Search:
         in_part: list[tuple[int, list[bool]]] = []
         counts = roster.counts.tolist()
         for number in np.unique(roster.node[self._found]).tolist():
-            told = yield from self._verdict(roster.nodes[number], counts[number], terms)
-            if told is True:
+            node, count = roster.nodes[number], counts[number]
+            verdict: bool | list[bool] = True
+            for of_node, negated in terms:
+                # A node may have megabytes of text, so that even one takes several steps.
+                yield
+                # It may have got other GPUs meanwhile: whoever asks again finds them. Without GPUs none can hold.
+                fits = len(node.gpus) == count
+                told = (of_node(self._fleet, node) if fits else False) or False
+                if told is negated or not fits:
+                    verdict = False
+                    break
+                if isinstance(told, list):
+                    holds = [one is not negated for one in told]
+                    both = zip(verdict, holds, strict=True) if isinstance(verdict, list) else None
+                    verdict = holds if both is None else [a and b for a, b in both]
+            if verdict is True:
                 whole[number] = True
-            elif told is not False:
-                in_part.append((number, told))
+            elif verdict is not False:
+                in_part.append((number, verdict))
         found = whole[roster.node]
-        for number, told in in_part:
-            found[roster.first[number] : roster.first[number + 1]] = told
+        for number, places in in_part:
+            found[roster.first[number] : roster.first[number + 1]] = places
         self._found &= found
-
-    def _verdict(
-        self, node: Node, count: int, terms: list[tuple[OfNode, bool]]
-    ) -> Generator[None, None, bool | list[bool]]:
-        verdict: bool | list[bool] = True
-        for of_node, negated in terms:
-            # A node may have megabytes of text, so that even one takes several steps.
-            yield
-            if len(node.gpus) != count:
-                # It has got other GPUs meanwhile; who asks again finds them.
-                return False
-            # A node without GPUs has none that could hold.
-            told = of_node(self._fleet, node) or False
-            if told is negated:
-                return False
-            if isinstance(told, list):
-                holds = [one is not negated for one in told]
-                verdict = [a and b for a, b in zip(verdict, holds, strict=True)] if isinstance(verdict, list) else holds
-        return verdict

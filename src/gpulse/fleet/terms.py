@@ -117,7 +117,12 @@ def _nodes(_term: str, value: str) -> Term:
     if "*" in value or "?" in value:
         return Term(of_node=lambda _, node: any(fnmatchcase(name, value) for name in _names(node)))
     named = NodeSet("node:", value)
-    return Term(of_node=lambda _, node: any(name in named for name in _names(node)), names=named.size)
+
+    def of_node(_fleet: Fleet, node: Node) -> bool:
+        name, shown = _names(node)
+        return name in named or (shown is not name and shown in named)
+
+    return Term(of_node=of_node, names=named.size)
 
 
 def _names(node: Node) -> tuple[str, str]:

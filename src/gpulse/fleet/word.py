@@ -24,7 +24,7 @@ class Word:
 
     def __call__(self, fleet: Fleet, node: Node, /) -> bool | list[bool]:
         # Of all texts only the name of a process may come with an update.
-        if not node.mentions(b'"name"') and not matcher.contains(visible_text(fleet, node, self._sight), self._word):
+        if not matcher.contains(visible_text(fleet, node, self._sight), self._word) and not node.mentions(b'"name"'):
             return False
         place = node.place
         if self._among(place.name, place.display_name, place.group, place.rack):
