@@ -91,7 +91,7 @@ def test_what_engines_read_as_left_out():
     assert is_left_out(PurePosixPath("src/gpulse/__pycache__/app.pyc"), patterns)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_it_is_built_from_a_source_archive_on_a_machine_with_only_python(tmp_path: Path):
     """The recipe's own step, in what its COPY lines take of an sdist, with no Node.js: PyPI's builds the page.
 

@@ -37,7 +37,7 @@ def alone(tmp_path: Path) -> dict[str, str]:
     return {**kept, "PIP_CONFIG_FILE": os.devnull, "HOME": str(tmp_path), "UV_NO_CONFIG": "1"}
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_wheel_holds_the_page_and_nothing_else(made: tuple[Path, str]):
     wheel = made[0] / f"gpulse-{__version__}-py3-none-any.whl"
     folder = "gpulse/api/static/"
@@ -53,7 +53,7 @@ def test_the_wheel_holds_the_page_and_nothing_else(made: tuple[Path, str]):
     assert "nodejs" not in metadata
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_what_it_says_is_so(made: tuple[Path, str]):
     folder, said = made
     wheel = folder / f"gpulse-{__version__}-py3-none-any.whl"
@@ -68,7 +68,7 @@ def test_what_it_says_is_so(made: tuple[Path, str]):
     assert f"python{here} -m pip install --no-index --find-links {folder}/wheelhouse gpulse" in said
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_it_installs_and_runs_with_no_network(made: tuple[Path, str], alone: dict[str, str], tmp_path: Path):
     house = made[0] / "wheelhouse"
     venv = tmp_path / "venv"
@@ -104,7 +104,7 @@ def _demo(machine: NoNetwork, gpulse: Path, environment: dict[str, str], folder:
             hub.kill()
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_the_lines_for_uv(made: tuple[Path, str], alone: dict[str, str], tmp_path: Path):
     """Those of docs/install.md."""
     house, wheel = made[0] / "wheelhouse", made[0] / f"gpulse-{__version__}-py3-none-any.whl"

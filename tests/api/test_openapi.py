@@ -156,7 +156,6 @@ CHECKS = [
 
 @schema.parametrize()
 @settings(max_examples=25, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck))
-@pytest.mark.timeout(60)
 @pytest.mark.usefixtures("with_tokens")
 def test_answers_are_as_described(case):
     FLEET.tick()

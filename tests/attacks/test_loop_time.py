@@ -67,7 +67,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield Site(create_app(fleet, access=people.access(), desk=desk), fleet, people.key("admin"))
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("asked", KNOWN, ids=lambda asked: f"{asked.path} {asked.query[:40]}")
 def test_what_people_found(site: Site, asked: Asked):
     told = site.ask(asked)

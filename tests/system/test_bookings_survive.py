@@ -57,7 +57,7 @@ def told(lanes):
     return Counter(what for lane in lanes for some in list(lane.told.values()) for what, _ in some)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_kill_9_while_booking(tmp_path):
     set_up(tmp_path)
     tomorrow = (time.time() // HOUR + 24) * HOUR

@@ -385,7 +385,7 @@ def test_slow_bodies(site: Site, dripping: Dripping):
 # The hub goes away.
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 def test_hub_away_for_a_minute(outage: Outage):
     site, calm = outage.site, outage.calm
     time.sleep(max(0.0, outage.since + AWAY_SECONDS - time.time()))
