@@ -224,8 +224,9 @@ def test_what_is_not_told_is_absent():
 def test_no_value_is_no_zero(nothing):
     fields = ["temperature.gpu", "fan.speed", "utilization.gpu", "power.draw", "enforced.power.limit", "memory.used"]
     snapshot = told(printed(**dict.fromkeys(fields, nothing), processes=nothing))
-    # Null is any error of the driver, so it failed now; a text says that the card never gives it.
-    why = {"failed_fields", "failed_reason"} if nothing is None else {"processes_listed"}
+    # Null is any error of the driver, so it failed now, and so did what no text explains.
+    never = nothing in ("Not Supported", "[N/A]", "")
+    why = {"processes_listed"} if never else {"failed_fields", "failed_reason"}
     assert set(snapshot["gpus"][0]) == why | {
         *("index", "uuid", "vendor", "name", "driver_version", "encoder_utilization_ratio", "memory_total_bytes")
     }

@@ -190,6 +190,10 @@ def test_nulls_of_gpustat_are_failures():
         assert state(fleet) == "unknown", field
     fleet.line("n1", to_line(json.dumps({"gpus": [whole]}).encode(), "n1"))
     assert state(fleet) == "free"
+    for text in ("Unknown Error", "[GPU requires reset]", "ERR!", "?", "nan"):
+        for field in ("utilization.gpu", "memory.used", "processes"):
+            fleet.line("n1", to_line(json.dumps({"gpus": [{**whole, field: text}]}).encode(), "n1"))
+            assert state(fleet) == "unknown", (field, text)
     never = {**whole, "utilization.gpu": "Not Supported"}
     fleet.line("n1", to_line(json.dumps({"gpus": [never]}).encode(), "n1"))
     assert state(fleet) == "free"
@@ -269,11 +273,30 @@ def test_a_split_card_has_no_state(fleet: Fleet):
 
 
 @pytest.mark.parametrize(
+    ("kinds", "activity", "expected"),
+    [(["compute"], None, "unknown"), (["compute"], 0.0, "free"), (["graphics"], None, "free")],
+)
+def test_a_process_on_a_split_card_may_be_on_any_instance(
+    fleet: Fleet, kinds: list[str], activity: float | None, expected: str
+):
+    card = without(UTIL, mig_enabled=True)
+    part = without(UTIL, uuid="MIG-1", parent_uuid="GPU-0", mig_index=0, sm_active_ratio=activity)
+    unplaced = process(7, "GPU-0")
+    unplaced["gpus"][0]["kinds"] = kinds
+    fleet.line("n1", snapshot(card, part, processes=[unplaced]))
+    fleet.tick()
+    instance = fleet.gpus()[1]
+    assert instance.state == expected
+    assert instance.people == ([] if kinds == ["graphics"] else None)
+
+
+@pytest.mark.parametrize(
     ("fields", "flags", "expected"),
     [
         ({"fabric_faults": ["route_unhealthy"]}, ["fabric_failed", "fabric"], "unhealthy"),
         ({"fabric_faults": ["incorrect_configuration"]}, ["fabric_failed", "fabric"], "unhealthy"),
         ({"fabric_status": "Insufficient Resources"}, ["fabric_failed", "fabric"], "unhealthy"),
+        ({"fabric_state": "in_progress"}, ["fabric_failed", "fabric"], "unhealthy"),
         ({"fabric_faults": ["degraded_bandwidth"], "fabric_status": "Success"}, ["fabric"], "free"),
         ({"fabric_faults": [], "fabric_status": "Success", "fabric_state": "completed"}, [], "free"),
     ],
@@ -287,4 +310,8 @@ def test_the_fabric_is_flagged(fleet: Fleet, fields: dict[str, object], flags: l
 def test_an_update_tells_of_the_fabric(fleet: Fleet):
     fleet.line("n1", snapshot(gpu(fabric_faults=[])))
     fleet.line("n1", update(0, 1, 1001.0, gpus={"fabric_faults": [["route_unhealthy"]]}))
+    assert state(fleet) == "unhealthy"
+    fleet.line("n1", snapshot(gpu(fabric_state="completed"), seq=2))
+    assert state(fleet) == "free"
+    fleet.line("n1", update(2, 3, 1003.0, gpus={"fabric_state": ["in_progress"]}))
     assert state(fleet) == "unhealthy"

@@ -66,6 +66,13 @@ def test_a_driver_that_never_lists_processes(fake):
     assert "failed_fields" not in bad
 
 
+def test_a_list_of_those_who_draw_says_nothing_of_those_who_compute(fake):
+    fake.describe(rtx3090_node(1) + faults("not_supported", LISTS[0]))
+    with Collecting(fake) as collector:
+        (card,) = collector.after().gpus
+    assert card["processes_listed"] is False
+
+
 def test_the_mps_list_alone_decides_nothing(fake):
     fake.describe(rtx3090_node(1) + faults("unknown_error", ALL_LISTS[2]))
     with Collecting(fake) as collector:

@@ -20,6 +20,7 @@ from gpulse.api.reserving import (
     NewReservation,
     Times,
     check_hold,
+    check_other_names,
     choice_of,
     kinds_of,
     places_of,
@@ -51,6 +52,7 @@ async def make_reservation(
     wish = await choice_of(hub, asked.wish, person, incoming.sight) if asked.wish is not None else None
     wanted = Wanted(person=person, places=places, start=start, end=end, comment=asked.comment, hold=asked.hold)
     try:
+        check_other_names(hub, desk, places, start, end)
         made = await desk.table.make(
             wanted,
             by_of(desk.settings, who, times.zone),
@@ -97,6 +99,7 @@ async def change_reservation(hub: Hub, query: object, path: Mapping[str, str], i
         if before.hold:
             check_stop(before, by, times.now)
             check_hold(desk, *meant)
+        check_other_names(hub, desk, changes.places or before.places, *meant, own=before.id)
         changed = await desk.table.change(
             before.id,
             changes,

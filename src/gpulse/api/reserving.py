@@ -1,7 +1,7 @@
 """What people send to reserve: read into times, places and wishes, or refused in words."""
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, NamedTuple
 from zoneinfo import ZoneInfo
@@ -15,7 +15,7 @@ from gpulse.api.reservation_views import ids_by_index
 from gpulse.api.selection import matching, select, unknown_node
 from gpulse.errors import RequestError, ReservationError
 from gpulse.fleet import state
-from gpulse.fleet.booked import index_of
+from gpulse.fleet.booked import Spot, index_of
 from gpulse.fleet.filter import LONGEST
 from gpulse.fleet.finder import Wish
 from gpulse.fleet.sight import Sight
@@ -26,7 +26,7 @@ from gpulse.reservations.dates import parse_moment, parse_span, parse_until, sho
 from gpulse.reservations.desk import Desk
 from gpulse.reservations.model import Place, Reservation, in_order, wanted_places
 from gpulse.reservations.picking import pick
-from gpulse.reservations.rules import END_OF_TIME
+from gpulse.reservations.rules import END_OF_TIME, check_overlap
 from gpulse.reservations.writing import Choose
 from gpulse.reservations.zones import zone_of
 
@@ -161,6 +161,7 @@ async def places_of(hub: Hub, gpus: Sequence[WantedGpu], had: Collection[Place] 
             near = await unknown_node(hub.fleet, one.node)
             raise ReservationError(422, "gpu_unknown", near.message, near.detail)
         there = ids_by_index(hub.fleet, one.node)
+        _check_name(hub, [place] if one.index is not None else [Place(one.node, index) for index in there])
         if one.index is None:
             found += whole_node(hub, one.node)
         elif place.index in there:
@@ -169,6 +170,23 @@ async def places_of(hub: Hub, gpus: Sequence[WantedGpu], had: Collection[Place] 
             has = f"{one.node} has {', '.join(list(there)[:64])}" if there else f"{one.node} has told of no GPU yet"
             raise ReservationError(422, "gpu_unknown", f"there is no GPU {one.node}:{one.index!s:.40}", has)
     return in_order(found)
+
+
+def _check_name(hub: Hub, places: Iterable[Place]) -> None:
+    counted = {place: hub.fleet.counted_places[place] for place in places if place in hub.fleet.counted_places}
+    for place, (node, index) in counted.items():
+        message = f"{place.node} is the same machine as {node}"
+        raise ReservationError(422, "same_machine", message, f"reserve {node}:{index} instead of {place}")
+
+
+def check_other_names(
+    hub: Hub, desk: Desk, places: Collection[Place], start: float, end: float, own: str | None = None
+) -> None:
+    """Raise ReservationError where a GPU is reserved under another name of its machine, but by `own`."""
+    wanted = set(places)
+    others = [Place(*spot) for spot, counted in hub.fleet.counted_places.items() if wanted.intersection([counted])]
+    found = desk.table.between(start, end, places=others) if others else []
+    check_overlap(others, start, end, [one for one in found if one.id != own])
 
 
 def whole_node(hub: Hub, name: str) -> tuple[Place, ...]:
@@ -182,12 +200,21 @@ class Choice(NamedTuple):
     gpus: list[GpuView]
     ids: set[str]
     wish: Wish
+    # By the place of a GPU under a second name of its machine, its place under the first.
+    counted_places: Mapping[Spot, Spot] = {}
 
     def choose(self, start: float, end: float, now: float) -> Choose:
         def among(others: Sequence[Reservation], held: Sequence[Reservation]) -> tuple[Place, ...]:
+            others = [under_all_names(one, self.counted_places) for one in others]
             return pick(self.gpus, self.wish, start, end, others, now, self.ids, held)
 
         return Choose(self.wish.n, among)
+
+
+def under_all_names(one: Reservation, counted_places: Mapping[Spot, Spot]) -> Reservation:
+    """Return the reservation with the places of its GPUs under the names that are counted."""
+    more = tuple(Place(*counted_places[place]) for place in one.places if place in counted_places)
+    return msgspec.structs.replace(one, places=(*one.places, *more)) if more else one
 
 
 async def choice_of(hub: Hub, wanted: GpuWish, me: str, sight: Sight) -> Choice:
@@ -203,7 +230,7 @@ async def choice_of(hub: Hub, wanted: GpuWish, me: str, sight: Sight) -> Choice:
     async for node, found in matching(hub.fleet, roster, rows, sight):
         ids.update(gpu.id for gpu in found)
         gpus += node.gpus
-    return Choice(gpus, ids, wish)
+    return Choice(gpus, ids, wish, hub.fleet.counted_places)
 
 
 def kinds_of(hub: Hub, places: Sequence[Place], now: bool) -> Callable[[], Mapping[Place, str]]:

@@ -61,6 +61,23 @@ class Bookings(NamedTuple):
                 parts.setdefault(card_of(spot), set()).add(spot)
         return cls(now, later, after, nodes, people, {card: frozenset(some) for card, some in parts.items()})
 
+    def also_at(self, places: Mapping[Spot, Spot]) -> "Bookings":
+        """Return these bookings where each key of `places` is also its value: one GPU of a machine with two names."""
+        if self.nodes.isdisjoint(node for node, _ in places):
+            return self
+        now, later, after = dict(self.now), dict(self.later), dict(self.after)
+        for spot, place in places.items():
+            running = self.now.get(spot)
+            if running is not None:
+                now.setdefault(place, running)
+            both = (part.get(where) for part in (self.later, self.after) for where in (spot, place))
+            coming = sorted((one for one in both if one is not None), key=_start)
+            if coming:
+                later[place] = coming[0]
+                others = [one for one in coming if one.person != coming[0].person]
+                after.update({place: others[0]} if others else {})
+        return Bookings.of(now, later, after)
+
     def at(self, spot: Spot, whole: bool = True) -> Booked | None:
         """The reservation of now; who has reserved a card has all its MIG instances.
 

@@ -57,7 +57,12 @@ class Fleet:
         self._order: list[str] | None = None
         self._roster: tuple[int, Roster] | None = None
         self._logins: tuple[int, frozenset[str | None]] | None = None
+        # As reservations are written, and with those under a second name of a machine also under the first.
+        self._written: Bookings = NOTHING_BOOKED
         self.bookings: Bookings = NOTHING_BOOKED
+        # By the place of a GPU under a name that is not counted, its place under the one that is.
+        self.counted_places: Mapping[Spot, Spot] = {}
+        self._placed_layout = 0
         # Grows when reservations change, or what is found about them; who watches then asks for them.
         self.reservations = 0
         self.identities = Identities()
@@ -159,9 +164,13 @@ class Fleet:
 
     def rebook(self, bookings: Bookings) -> None:
         """All that is reserved is as it is here."""
-        before, self.bookings = self.bookings, bookings
+        self._written = bookings
+        self._rebook()
+
+    def _rebook(self) -> None:
+        before, self.bookings = self.bookings, self._written.also_at(self.counted_places)
         # Most are as they were.
-        for name in {name for name, _ in before.now.keys() ^ bookings.now.keys()}:
+        for name in {name for name, _ in before.now.keys() ^ self.bookings.now.keys()}:
             node = self._nodes.get(name)
             if node is not None:
                 taking.mark_reserved(self, node)
@@ -172,12 +181,22 @@ class Fleet:
         began = time.perf_counter()
         now = self.clock()
         state.judge_age(self.node_columns, now, slice(self.node_columns.used))
+        self._find_counted_places()
         state.evaluate(self.gpu_columns, self.node_columns, self.settings.thresholds, now)
         self.recent.tick(self.gpu_columns, self.node_columns, now, self.wall())
         self.generation += 1
         if self.generation % _LOOK_AGAIN_TICKS == 0:
             self._look_again()
         self.counters.tick_seconds += time.perf_counter() - began
+
+    def _find_counted_places(self) -> None:
+        if self.layout == self._placed_layout or not (self.machines.doubles or self.counted_places):
+            return
+        self._placed_layout = self.layout
+        places = self.machines.counted_places(self.identities.owner)
+        if places != self.counted_places:
+            self.counted_places = places
+            self._rebook()
 
     def _look_again(self) -> None:
         for node in self._nodes.values():

@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from gpulse.errors import BadLine
 from gpulse.fleet.node import MOST_GPUS, MOST_PROCESSES
 from gpulse.fleet.weight import check_weight
-from gpulse_probe.nvidia_smi.failures import NO_VALUE, plain
+from gpulse_probe.nvidia_smi.failures import ERRORS, NO_VALUE, plain
 from gpulse_probe.proc_pid import COMMAND_BYTES, parse_command, parse_name
 from gpulse_probe.schema import SCHEMA
 
@@ -89,8 +89,8 @@ def to_line(data: bytes, node: str, interval_seconds: float | None = None, now: 
         gpus.append(_known(_gpu(gpu, place, reports), uuid=uuid, driver_version=_text(printed.driver_version)))
         if isinstance(gpu.processes, list):
             processes.add(uuid, gpu.processes)
-        else:
-            gpus[-1] |= {"processes_listed": False} if gpu.processes is not None else {}
+        elif gpu.processes is not None and not _is_error(gpu.processes):
+            gpus[-1]["processes_listed"] = False
         if "fault" not in gpus[-1] and not isinstance(gpu.processes, list):
             reports.append(f"{_called(gpu, place)}: its driver does not tell gpustat who is on it")
     if processes.left_out:
@@ -180,8 +180,16 @@ def _failed(gpu: _Gpu, record: Mapping[str, Any]) -> list[str]:
             ("utilization_ratio", gpu.utilization),
             ("processes", gpu.processes),
         )
-        if told is None or (isinstance(told, float) and field not in record)
+        if told is None or (isinstance(told, float) and field not in record) or _is_error(told)
     ]
+
+
+def _is_error(told: object) -> bool:
+    """Whether it is a text that is neither a number nor says that there never is a value."""
+    if not isinstance(told, str) or _number(told) is not None:
+        return False
+    said = plain(told.strip())  # type: ignore[no-untyped-call] # the probe has no annotations
+    return said not in NO_VALUE or said in ERRORS
 
 
 def _called(gpu: _Gpu, place: int) -> str:

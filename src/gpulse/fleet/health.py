@@ -12,6 +12,8 @@ SLOWED_DOWN = frozenset({"hw_slowdown", "hw_thermal_slowdown", "sw_thermal_slowd
 UNHEALTHY = frozenset({"fault", "rows_failed", "ecc_uncorrected", "xid", "fabric_failed"})
 # Faults of the NVSwitch fabric with which no job over several GPUs works; with the others it is slower for a while.
 _BROKEN_FABRIC = frozenset({"route_unhealthy", "incorrect_configuration"})
+# While a card joins its fabric CUDA does not start (cudaErrorSystemNotReady): for good where nobody runs the fabric.
+_JOINING = "in_progress"
 _FABRIC_IS_WELL = frozenset({"", "success", "n/a"})
 # All flags, the gravest first; `vanished` is told of a card whose process is gone and still holds memory.
 FLAGS = (
@@ -35,6 +37,7 @@ HEALTH_FIELDS = (
     "fault",
     "remapped_rows_failed",
     "ecc_uncorrected_volatile_total",
+    "fabric_state",
     "fabric_status",
     "fabric_faults",
 )
@@ -83,6 +86,8 @@ def lasting_flags(gpu: Gpu) -> list[str]:
 def _fabric_failed(gpu: Gpu) -> bool:
     """Whether CUDA does not start on the card, or no job over several cards runs on it."""
     status = gpu.fabric_status
+    if gpu.fabric_state == _JOINING:
+        return True
     return (status is not None and status.strip().casefold() not in _FABRIC_IS_WELL) or not _BROKEN_FABRIC.isdisjoint(
         gpu.fabric_faults or ()
     )

@@ -6,6 +6,7 @@ hostname and no GPUs. Containers of one machine that have different GPUs are not
 
 from collections.abc import Callable
 
+from gpulse.fleet.booked import Spot, spot_of
 from gpulse.fleet.node import Node
 
 # The kernel's ids have 36 characters; a longer one is nonsense.
@@ -58,6 +59,22 @@ class Machines:
             same.remove(node)
             same.insert(0, node)
         return None if same[0] is node else same[0]
+
+    def counted_places(self, owner: Callable[[str], Node | None]) -> dict[Spot, Spot]:
+        """Map the place of each GPU that is not counted under its name to its place under the name that counts it."""
+        found: dict[Spot, Spot] = {}
+        places: dict[Node, dict[str | None, Spot]] = {}
+        for double in self._doubles:
+            for gpu, elsewhere in zip(double.gpus, double.elsewhere, strict=False):
+                counts = owner(gpu.uuid) if elsewhere and gpu.uuid else None
+                if counts is None:
+                    continue
+                if counts not in places:
+                    places[counts] = {one.uuid: spot_of(counts.place.name, one) for one in counts.gpus}
+                place = places[counts].get(gpu.uuid)
+                if place is not None:
+                    found[spot_of(double.place.name, gpu)] = place
+        return found
 
     def _leave(self, node: Node) -> None:
         if node.machine_key is None:

@@ -32,6 +32,8 @@ _fields = attrgetter(*HOT, *JUDGED)
 _HOT_FIELDS = len(HOT)
 _NOTHING_HOT = Hot()
 _OLDEST = 1e9
+# The kinds of a process that only draws.
+_DISPLAY = ["graphics"]
 
 
 def take(fleet: Fleet, node: Node, data: bytes) -> None:
@@ -80,11 +82,16 @@ def judge(fleet: Fleet, node: Node) -> None:
     # Of most GPUs nothing failed, and their processes are listed.
     columns.processes_known[slots] = node.processes_known
     columns.failed[slots] = columns.work_failed[slots] = False
+    parents = {gpu.parent_uuid for gpu in gpus if gpu.parent_uuid}
+    # Of a process on a split card nobody knows which instance it is on.
+    unplaced = parents and parents.intersection(use.uuid for use in node.uses if use.kinds != _DISPLAY)
     for slot, gpu in enumerate(gpus, node.start):
         if gpu.failed_fields is not None or gpu.processes_listed is not None:
             columns.processes_known[slot] = evidence.knows_processes(node, gpu)
             columns.failed[slot] = evidence.has_failed(gpu)
             columns.work_failed[slot] = evidence.work_has_failed(gpu)
+        if unplaced and gpu.parent_uuid in unplaced:
+            columns.processes_known[slot] = False
 
 
 def mark_reserved(fleet: Fleet, node: Node) -> None:
@@ -214,7 +221,7 @@ def _take_over(fleet: Fleet, node: Node) -> None:
     columns.memory_total[slots] = figures([gpu.memory_total_bytes for gpu in gpus])
     _count(fleet, node)
     # A display on the card holds nobody up; its memory still counts.
-    held = {use.uuid for use in node.uses if use.kinds != ["graphics"]}
+    held = {use.uuid for use in node.uses if use.kinds != _DISPLAY}
     columns.occupied[slots] = [gpu.uuid in held for gpu in gpus]
     columns.person[slots] = fleet.people_names.take(node, fleet.clock())
     judge(fleet, node)

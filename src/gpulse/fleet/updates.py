@@ -39,6 +39,7 @@ class Hot(Struct):
     fault: Raw | UnsetType = UNSET
     remapped_rows_failed: Raw | UnsetType = UNSET
     ecc_uncorrected_volatile_total: Raw | UnsetType = UNSET
+    fabric_state: Raw | UnsetType = UNSET
     fabric_status: Raw | UnsetType = UNSET
     fabric_faults: Raw | UnsetType = UNSET
     failed_fields: Raw | UnsetType = UNSET

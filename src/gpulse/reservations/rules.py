@@ -97,7 +97,7 @@ def check_new(wanted: Wanted, others: Sequence[Reservation], by: By, now: float)
     """ReservationError where it may not be. Of the others those in its way and its person's are needed."""
     _check_places(wanted.places)
     check_asked(wanted, len(wanted.places), others, by, now)
-    _check_overlap(wanted.places, begun(wanted.start, now), wanted.end, others)
+    check_overlap(wanted.places, begun(wanted.start, now), wanted.end, others)
 
 
 def check_asked(wanted: Wanted, count: int, others: Sequence[Reservation], by: By, now: float) -> None:
@@ -158,7 +158,7 @@ def check_change(before: Reservation, after: Reservation, others: Sequence[Reser
         whole = Span(after.start, after.end)
         _check_gpus([(whole, len(after.places)), *_spans(own)], added, limits)
     there = [other for other in others if other.id != after.id]
-    _check_overlap(after.places, max(after.start, now), after.end, there)
+    check_overlap(after.places, max(after.start, now), after.end, there)
     before_it = overlapping(after.places, after.start, after.end, there)
     if before_it:
         raise ReservationError(
@@ -275,7 +275,8 @@ def _check_gpus(held: Sequence[tuple[Span, int]], when: Sequence[Span], limits: 
             )
 
 
-def _check_overlap(places: Sequence[Place], start: float, end: float, others: Iterable[Reservation]) -> None:
+def check_overlap(places: Sequence[Place], start: float, end: float, others: Iterable[Reservation]) -> None:
+    """Raise ReservationError where one of the others holds one of the places within the span."""
     conflicts = overlapping(places, start, end, others)
     if not conflicts:
         return

@@ -95,8 +95,8 @@ class Running:
 
     @property
     def listed(self):
-        """Whether the driver has any list of the device's processes."""
-        return any(listing.kind != "mps" for listing in self._lists)
+        """Whether the driver lists those who compute on the device; a list of those who draw says nothing of them."""
+        return any(listing.kind == "compute" for listing in self._lists)
 
     def ask(self, uuid, wall_time, refused):
         """The uses of the device of this UUID; refused(Refused) is called for each list that could not be had."""

@@ -20,6 +20,7 @@ export type FieldName = "gpus" | "start" | "end" | "person" | "whole";
 const FIELDS: Record<string, FieldName> = {
   no_gpus: "gpus",
   gpu_unknown: "gpus",
+  same_machine: "gpus",
   not_enough: "gpus",
   too_many_gpus: "gpus",
   in_the_past: "start",
