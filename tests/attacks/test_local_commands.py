@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,9 +17,12 @@ import httpx
 import pytest
 
 from gpulse.auth import local_socket
+from gpulse.cli import client
+from gpulse.errors import HubError
 from tests.cli.hub import GPULSE
 from tests.hub.page_client import PageClient
 from tests.hub.running import RunningHub
+from tests.patience import PATIENCE_SECONDS
 from tests.ports import free_port
 
 NOBODY = 65534
@@ -180,12 +184,37 @@ def test_a_recorded_proof_proves_nothing(home: Path):
 
         recorded, unknown = proof(key.split("_")[1]), proof(12 * "0")
         assert (recorded.status_code, unknown.status_code) == (200, 200)
-        assert len(unknown.text) == len(recorded.text), "ids of keys can't be found out"
-        assert unknown.text == proof(12 * "0").text
+        assert unknown.json().keys() == recorded.json().keys(), "ids of keys can't be found out"
+        assert len(unknown.json()["proof"]) == len(recorded.json()["proof"])
         assert hub.end() == 0
     with Impostor("127.0.0.1", port, recorded.content) as impostor:
         assert gpulse(home, "nodes", "--hub", url).returncode == 2
         assert not [one for one in impostor.seen if "uthorization" in one]
+
+
+def test_a_proof_that_is_passed_on_once_the_hub_is_back(home: Path, monkeypatch: pytest.MonkeyPatch):
+    """Somebody takes the port, accepts a connection, lets the hub have its port again and asks it for the proof."""
+    monkeypatch.setattr(client, "_TIMEOUT_SECONDS", PATIENCE_SECONDS)
+    port = free_port()
+    with started(home, port) as hub:
+        key, url = login_key(hub, home), hub.url
+        assert hub.end() == 0
+    asking = client.Hub(url, None, home / "no hub").with_key(key)
+    with ThreadPoolExecutor() as threads:
+        with socket.create_server(("127.0.0.1", port)) as listener:
+            told = threads.submit(asking.get, "/nodes")
+            victim, _ = listener.accept()
+        with victim, started(home, port), socket.create_connection(("127.0.0.1", port)) as real:
+            victim.settimeout(PATIENCE_SECONDS)
+            real.sendall(victim.recv(65536))
+            answer = b""
+            while not answer.endswith(b"}"):
+                answer += real.recv(65536)
+            victim.sendall(answer)
+            got = victim.recv(65536).decode()
+    assert key.rpartition("_")[2] not in got
+    with pytest.raises(HubError, match="was started after this connection was made"):
+        told.result()
 
 
 def test_an_older_hub_is_told_of(home: Path):

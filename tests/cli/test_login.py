@@ -213,8 +213,8 @@ def test_a_key_goes_no_further_than_the_hub(person: Person):
 
         def do_GET(self) -> None:
             if "/proof?nonce=" in self.path:
-                proof = secret_text.proof(parts.digest, self.path.partition("=")[2])
-                body = json.dumps({"proof": proof}).encode()
+                proof = secret_text.proof(parts.digest, self.path.partition("=")[2], 60_000)
+                body = json.dumps({"proof": proof, "up_milliseconds": 60_000}).encode()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()

@@ -1,5 +1,6 @@
 """Who asks, and what they may see of others. Nothing here is ever told by an address alone."""
 
+import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -83,6 +84,8 @@ class Access:
         origins: frozenset[str] = frozenset(),
     ):
         self.directory = directory
+        # By then the hub listens: no connection of its own is older.
+        self.began = time.monotonic()
         # The account of the person who runs the hub: the one that requests over the local socket have.
         self.operator = ""
         # Passwords, and ends of trips to single sign-on: who fails at one keeps nobody from the other.

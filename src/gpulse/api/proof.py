@@ -1,5 +1,6 @@
 """The hub proves that it is itself, before a program sends it a key: it knows the key's digest."""
 
+import time
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -19,12 +20,16 @@ class ProofQuery(msgspec.Struct, frozen=True, kw_only=True):
 class Proof(msgspec.Struct, kw_only=True):
     """An answer that only the holder of the key and its hub can compute."""
 
-    # HMAC-SHA-256 of "gpulse hub proof 1\n" and the nonce; its key is the SHA-256 of the secret. In hex.
+    # HMAC-SHA-256 of three lines: "gpulse hub proof 1", the nonce and up_milliseconds; its key is the SHA-256 of the
+    # secret. In hex.
     proof: str
+    # How long the hub has been listening, at least. A connection that is older was accepted by somebody else.
+    up_milliseconds: int
 
 
 async def prove(hub: Hub, query: ProofQuery, path: Mapping[str, str]) -> Proof:
-    return Proof(proof=hub.access.directory.keys.proof(path["key"], query.nonce))
+    up = int(1000 * (time.monotonic() - hub.access.began))
+    return Proof(proof=hub.access.directory.keys.proof(path["key"], query.nonce, up), up_milliseconds=up)
 
 
 ENDPOINTS = (

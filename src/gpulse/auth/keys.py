@@ -98,14 +98,14 @@ class Keys:
         row = self._known.keys.get(key)
         return None if row is None or self._against(row) is not None else self._identity(row)
 
-    def proof(self, key: str, nonce: str) -> str:
+    def proof(self, key: str, nonce: str, up_milliseconds: int) -> str:
         """Return what only this hub and the holder of the key can compute, so that the holder knows the hub.
 
         It tells nothing about the key, nor whether there is one with this id.
         """
         row = self._known.keys.get(key)
         decoy = hmac.digest(self._decoy, key.encode("utf-8", "surrogatepass"), "sha256")
-        return secret_text.proof(decoy if row is None else row.digest, nonce)
+        return secret_text.proof(decoy if row is None else row.digest, nonce, up_milliseconds)
 
     async def revoke(self, key: str, account: str | None = None, *, by: Actor = THE_HUB) -> KeyView:
         """AccountError where there is no such live key, of that account where one is given."""

@@ -32,9 +32,10 @@ def read(text: str) -> Parts | None:
     return None if match is None else Parts(match[1], match[2], _digest(match[3]))
 
 
-def proof(digest: bytes, nonce: str) -> str:
-    """Return how a hub that keeps `digest` answers a nonce of somebody who has the secret."""
-    return hmac.new(digest, b"gpulse hub proof 1\n" + nonce.encode("ascii", "replace"), "sha256").hexdigest()
+def proof(digest: bytes, nonce: str, up_milliseconds: int) -> str:
+    """Return how a hub that keeps `digest` and runs so long answers a nonce of somebody who has the secret."""
+    text = f"gpulse hub proof 1\n{nonce}\n{up_milliseconds}"
+    return hmac.new(digest, text.encode("ascii", "replace"), "sha256").hexdigest()
 
 
 def without_secrets(text: str) -> str:

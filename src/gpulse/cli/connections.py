@@ -1,13 +1,16 @@
 """How commands connect to a hub and know that it is the hub, before they send it a key.
 
 At https by its certificate (`https.py`). Over the UNIX socket of one's own hub by the kernel's word on who is at the
-other end. At plain http by a proof: the hub knows the key's digest, and whoever took its port does not.
+other end. At plain http by a proof: the hub knows the key's digest, and whoever took its port does not. Whoever has
+accepted a connection while the hub was down could wait until it is up and pass its proof on, so the proof says how long
+the hub has been up, and a connection that is older gets no key.
 """
 
 import hmac
 import http.client
 import secrets
 import socket
+import time
 import urllib.request
 from functools import partial
 from typing import Any
@@ -23,6 +26,7 @@ _MOST_BYTES = 1 << 16
 
 class _Proof(msgspec.Struct):
     proof: str
+    up_milliseconds: int
 
 
 class _Problem(msgspec.Struct):
@@ -85,15 +89,16 @@ class _Proving(http.client.HTTPConnection):
         self._own_key = key
 
     def connect(self) -> None:
+        began = time.monotonic()
         super().connect()
         try:
-            self._check()
+            self._check(began)
         except BaseException:
             self.close()
             raise
 
-    def _check(self) -> None:
-        """Ask on this very connection: on the next one somebody else might answer."""
+    def _check(self, began: float) -> None:
+        """Ask on this very connection, which is no older than `began`: on the next one somebody else might answer."""
         parts = secret_text.read(self._own_key)
         if parts is None:
             raise HubError("this is no key: one is gpk_ID_SECRET; was all of it copied?")
@@ -106,14 +111,20 @@ class _Proving(http.client.HTTPConnection):
         if answer.status != 200:
             raise self._refused(answer.status, body)
         try:
-            told = msgspec.json.decode(body, type=_Proof).proof
+            told = msgspec.json.decode(body, type=_Proof)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            told = ""
-        if not hmac.compare_digest(told.encode("utf-8", "replace"), secret_text.proof(parts.digest, nonce).encode()):
+            told = _Proof("", 0)
+        right = secret_text.proof(parts.digest, nonce, told.up_milliseconds)
+        if not hmac.compare_digest(told.proof.encode("utf-8", "replace"), right.encode()):
             raise HubError(
                 f"what answers at {self._url} does not know this key: it is another hub, the key is none of this hub's,"
                 " or somebody else has taken the hub's port. The key was not sent. If the hub is right, sign in again:"
                 f" gpulse logout --hub {self._url}; gpulse login --hub {self._url}"
+            )
+        if told.up_milliseconds < 1000 * (time.monotonic() - began):
+            raise HubError(
+                f"the hub at {self._url} was started after this connection was made, so somebody else may have accepted"
+                " it. The key was not sent. Try again"
             )
         if answer.will_close:
             raise HubError(

@@ -136,7 +136,8 @@ def export_of(gpus: list[GpuView], there: Sequence[GpuView]) -> str | None:
     models = {gpu.name or gpu.model for gpu in there if gpu.node == gpus[0].node}
     by_uuid = len(models) > 1 or any(gpu.parent_uuid or gpu.index is None for gpu in gpus)
     names = [_uuid(gpu) if by_uuid else str(gpu.index) for gpu in gpus]
-    told = [name for name in names if name is not None]
+    # Of two that have one name CUDA would take one, or none at all.
+    told = {name: None for name in names if name is not None}
     # People give it to eval. Identities have an alphabet, and yet it is quoted: nobody has to rely on that.
     return f"CUDA_VISIBLE_DEVICES={shlex.quote(','.join(told))}" if len(told) == len(names) else None
 

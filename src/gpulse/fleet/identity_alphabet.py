@@ -2,7 +2,8 @@
 
 An identity is what people type and paste: the UUID of a GPU or of its card, a PCI bus id, a serial number, a MIG
 profile, the id of an NVLink domain or of a boot. Vendors write GPU-5a…, MIG-GPU-5a…/1/0, 0x1f2e…, 00000000-0000-…,
-0000:17:00.0, 1g.10gb+me or PCB052022-0079. Everything else is dropped and reported; the rest of the snapshot stays.
+0000:17:00.0, 1g.10gb+me or PCB052022-0079. Everything else is dropped and reported; the rest of the snapshot stays. So
+is the number of a GPU that another one has already: a reservation of that number, or CUDA, would mean either.
 """
 
 import re
@@ -58,6 +59,7 @@ def check_identities(node: str, snapshot: Snapshot) -> list[str]:
             if text is not None and not is_identity(text):
                 tell(field, text)
                 setattr(gpu, field, None)
+    _check_numbers(snapshot, refused)
     _check_parents(node, snapshot, places, refused)
     for process in snapshot.processes or ():
         for use in process.gpus or ():
@@ -76,9 +78,31 @@ def _all_good(snapshot: Snapshot) -> bool:
     for gpu in snapshot.gpus or ():
         texts.update(_all_fields(gpu))
     texts.discard(None)
+    numbers = [number for gpu in snapshot.gpus or () if (number := _number(gpu)) is not None]
+    if len(set(numbers)) < len(numbers):
+        return False
     lines = "\n".join([*cast(set[str], texts), ""])
     # A line break of somebody else's would make one text look like two.
     return _IDENTITIES.fullmatch(lines) is not None and lines.count("\n") == len(texts)
+
+
+def _number(gpu: Gpu) -> tuple[int, int | None] | None:
+    """Return what people call it on its node; None for one that has no number, or shares that of its card."""
+    if gpu.index is None or (gpu.parent_uuid is not None and gpu.mig_index is None):
+        return None
+    return gpu.index, None if gpu.parent_uuid is None else gpu.mig_index
+
+
+def _check_numbers(snapshot: Snapshot, refused: list[str]) -> None:
+    seen: set[tuple[int, int | None]] = set()
+    for gpu in snapshot.gpus or ():
+        number = _number(gpu)
+        if number is None:
+            continue
+        if number in seen:
+            refused.append(f"GPU {gpu.index}: another GPU has this number already, so this one has none")
+            gpu.index = None
+        seen.add(number)
 
 
 def _check_parents(node: str, snapshot: Snapshot, places: dict[str, str], refused: list[str]) -> None:

@@ -1813,6 +1813,7 @@ export interface components {
          */
         Proof: {
             proof: string;
+            up_milliseconds: number;
         };
         /**
          * AccountPage
