@@ -94,6 +94,16 @@ def test_older_monitors_see_it_too(fleet: Fleet):
     assert (second["state"], second["users"], second["utilize"]) == ("unknown", None, None)
 
 
+def test_older_monitors_see_no_values_from_before_a_card_hung(fleet: Fleet):
+    hung = card("GPU-0", 0, failed_fields=["memory_used_bytes", "utilization_ratio", "processes"], age_seconds=9.0)
+    fleet.line("n1", snapshot("n1", [hung], seq=2))
+    fleet.tick()
+    headers = {"Content-Type": "application/json"}
+    told = ask(create_app(fleet, access=open_access()), "/get-status", "POST", headers, b"{}").json()
+    (only,) = told["Nodes"][0]["gpus"]
+    assert (only["state"], only["use_mem"], only["utilize"], only["users"]) == ("unknown", None, None, None)
+
+
 def test_a_machine_under_two_names_is_counted_once(fleet: Fleet):
     fleet.place(Place(name="n2"))
     fleet.line("n2", snapshot("n1", [card("GPU-0", 0)]))

@@ -131,3 +131,21 @@ def test_a_reboot_of_both_is_no_trouble(fleet: Fleet):
     fleet.line("gpu1.example.org", update(1, 2, 1001.0))
     fleet.tick()
     assert fleet.summary().gpus == 1
+
+
+def test_a_reboot_counts_it_once_whichever_name_reports_first(fleet: Fleet):
+    send(fleet, "gpu1", gpu(0), gpu(1))
+    send(fleet, "gpu1.example.org", gpu(0), gpu(1))
+    for name in ("gpu1", "gpu1.example.org"):
+        fleet.down(name, "rebooting")
+    send(fleet, "gpu1.example.org", gpu(0), gpu(1), boot="b2", seq=1)
+    assert (same_as(fleet), fleet.summary().gpus) == ([None, "gpu1"], 2)
+    send(fleet, "gpu1", gpu(0), gpu(1), boot="b2", seq=1)
+    assert (same_as(fleet), fleet.summary().gpus) == ([None, "gpu1"], 2)
+
+
+def test_two_machines_that_only_share_a_uuid_are_told_apart_again(fleet: Fleet):
+    send(fleet, "gpu1", gpu(0))
+    send(fleet, "gpu1.example.org", gpu(0))
+    send(fleet, "gpu1.example.org", gpu(0), boot="b2", seq=1)
+    assert (same_as(fleet), fleet.summary().gpus) == ([None, None], 2)

@@ -92,12 +92,14 @@ def _node(node: NodeView) -> NodeStatus:
 
 
 def _card(gpu: GpuView, up: bool, users: list[CardUser] | None) -> CardStatus:
+    # A card that hangs keeps its last values for a while: they are not those of now.
+    failed = gpu.failed_fields or ()
     return CardStatus(
         index=gpu.index,
         name=gpu.name,
-        use_mem=_mib(gpu.memory_used_bytes) if up else None,
+        use_mem=_mib(gpu.memory_used_bytes) if up and "memory_used_bytes" not in failed else None,
         tot_mem=_mib(gpu.memory_total_bytes),
-        utilize=_percent(gpu.utilization_ratio) if up else None,
+        utilize=_percent(gpu.utilization_ratio) if up and "utilization_ratio" not in failed else None,
         temp=gpu.temperature_celsius if up else None,
         users=users,
         state=gpu.state,

@@ -121,8 +121,7 @@ def identify(fleet: Fleet, node: Node, start: int | None = None, robs: bool = Tr
 
 def _find_double(fleet: Fleet, node: Node, owners: Sequence[Node | None]) -> None:
     """See whether it is a machine that is listed under another name already; `owners` have its GPUs' UUIDs."""
-    boot = boot_of(node)
-    elsewhere = [owner is not None and boot is not None and boot_of(owner) == boot for owner in owners]
+    elsewhere = [owner is not None and _is_same_machine(fleet, node, owner) for owner in owners]
     same = next((owner for owner, is_same in zip(owners, elsewhere, strict=True) if is_same), None)
     twin = fleet.machines.twin(node, lambda other: _is_there(fleet, other))
     if fleet.machines.set_double(node, same or twin):
@@ -131,6 +130,14 @@ def _find_double(fleet: Fleet, node: Node, owners: Sequence[Node | None]) -> Non
     if elsewhere != node.elsewhere:
         node.elsewhere = elsewhere
         _count(fleet, node)
+
+
+def _is_same_machine(fleet: Fleet, node: Node, owner: Node) -> bool:
+    boot = boot_of(node)
+    if boot is None or boot_of(owner) == boot:
+        return boot is not None
+    # The machine was rebooted, and its first name has not reported since.
+    return owner.place.name == node.same_machine_as and bool(fleet.node_columns.state[owner.slot] != state.UP)
 
 
 def _log_double(fleet: Fleet, node: Node) -> None:
