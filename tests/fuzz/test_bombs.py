@@ -33,7 +33,6 @@ def _deep(start: bytes, opening: bytes, closing: bytes = b"") -> bytes:
 
 NAME = _HEAD + b'"gpus":[{"name":"' + b"a" * (MIB - 100) + b'"}]}'
 REFUSED = {
-    "a UUID of a megabyte": NAME.replace(b"name", b"uuid"),
     "a million GPUs": _HEAD + b'"gpus":[' + b"{}," * 999_999 + b"{}]}",
     "GPUs": _many(_HEAD + b'"gpus":[', b"{}"),
     "GPUs that are just believed to be records": _HEAD + b'"gpus":[' + b"{}," * 19_000 + b"{}]}",
@@ -69,6 +68,7 @@ TAKEN = {
     "the same name again and again": _many(_HEAD + b'"gpus":[],', b'"seq":0', b"}"),
     "a text of a megabyte": _HEAD + b'"gpus":[{"serial":"' + b"a" * (MIB - 100) + b'"}]}',
     "a name of a megabyte": NAME,
+    "a UUID of a megabyte": NAME.replace(b"name", b"uuid"),
     "a user of a megabyte": _HEAD + b'"processes":[{"pid":1,"user":"' + b"a" * (MIB - 100) + b'","gpus":[{}]}]}',
     "a zero in a text": _HEAD + b'"gpus":[{"name":"\\u0000"}]}',
     "texts": _many(_HEAD + b'"gpus":[{"throttle_reasons":[', b'"a"', b"]}]}"),

@@ -1,6 +1,7 @@
 """Real OpenSSH servers on loopback, each a node of its own: port, host key, home, login shell and fake NVML."""
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -8,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -90,7 +92,7 @@ class Sshd:
         }
         self.fake = FakeNvml(folder) if fake else None
         if self.fake:
-            self.fake.describe(h100_node(gpus))
+            self.describe(h100_node(gpus))
             environment = self.fake.environment(environment)
         exports = "\n".join(f"export {name}={shlex.quote(value)}" for name, value in environment.items())
         wrapped = wrapper or f'exec {" ".join(map(shlex.quote, login))} -c "$SSH_ORIGINAL_COMMAND"'
@@ -137,6 +139,11 @@ ForceCommand {folder}/login
     def program(self, name: str, text: str) -> None:
         """Put a program on the node's PATH."""
         self._script(self.bin / name, text)
+
+    def describe(self, text: str) -> None:
+        """Give it these cards, with UUIDs of its own: all servers here are one machine, whose cards count once."""
+        own = f"GPU-{zlib.crc32(self.folder.name.encode()):08x}-"
+        self.fake.describe(re.sub("GPU-[0-9a-f]{8}-", own, text))
 
     def _script(self, path: Path, text: str) -> None:
         path.write_text(f"#!/bin/sh\n{text}\n", "utf-8")

@@ -45,7 +45,7 @@ def ask(hub, *arguments):
 
 def test_one_live_truth_over_ssh(serve, client, pids):
     servers = [serve(gpus=2) for _ in range(3)]
-    servers[1].fake.describe(h100_node(2, [Process(pids[0], gpu=0, memory="9GiB", sm=55)]))
+    servers[1].describe(h100_node(2, [Process(pids[0], gpu=0, memory="9GiB", sm=55)]))
     data = client.home / "data"
     with start(client, *servers, options=["--data", str(data)]) as hub:
         hub.until(lambda: set(states(hub).values()) == {"up"})
@@ -74,7 +74,7 @@ def test_find_free_gpus(serve, client, pids):
     servers = [serve(gpus=2) for _ in range(2)]
     idle = "\n".join(line for line in h100_node(2).splitlines() if not line.strip().startswith("utilisation"))
     idle = idle.replace("memory_used 30000MiB", "memory_used 0").replace("memory_used 31000MiB", "memory_used 0")
-    servers[1].fake.describe(idle + "\n")
+    servers[1].describe(idle + "\n")
     del pids
     with start(client, *servers) as hub:
         hub.until(lambda: hub.get("api/v1/summary")["states"]["free"] == 2)

@@ -34,7 +34,7 @@ HANDSHAKE_SECONDS = 30.0
 MOST_UNSENT = 1 << 16
 # So long a peer has for its own close frame after ours, and so much it may still send before that.
 CLOSE_SECONDS = 5.0
-MOST_AFTER_CLOSE = 1 << 20
+MOST_AFTER_CLOSE = 32 << 20
 # Frames are parsed so many bytes at a time: of the smallest there are hundreds in them, and then they are counted.
 PIECE_BYTES = 1 << 12
 

@@ -114,7 +114,8 @@ def install(
         done = _run("install", nodes, lambda agents, targets: agents.install(targets, order, secrets))
     working = [answer.node for answer in done if answer.outcome != "failed"]
     if working and way != "push":
-        _say(f"so that the hub shows them, add to gpulse.toml:\n\n{order.table(working, pull.token_file)}\n")
+        table = order.table(working, pull.token_file).splitlines()
+        terminal.warn("so that the hub shows them, add to gpulse.toml:", "", *table, "")
     _end(done, "failed")
 
 

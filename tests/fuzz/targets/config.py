@@ -1,10 +1,9 @@
 """gpulse.toml."""
 
-from gpulse.config import hosts, load
+from gpulse.config import load
 from gpulse.errors import ConfigError
 from tests.fuzz.targets.files import holding
 
-hosts.MOST_HOSTS = 500
 SEEDS = [
     b'[hub]\nport = 7070\nlisten = "127.0.0.1"\n[ssh]\nuser = "me"\n[[nodes]]\nhosts = "gpu[1-3]"\ngroup = "a"\n',
     b'[people]\nbob = "Bob"\n[models]\n"NVIDIA A" = "A"\n[thresholds]\nheld_memory = "1G"\n',

@@ -5,7 +5,6 @@ from gpulse.discovery import HostFile
 from gpulse.errors import DiscoveryError
 from tests.fuzz.targets.files import holding
 
-hosts.MOST_HOSTS = 500
 SEEDS = [b"gpu01\nme@gpu02:2222 # comment\r\n\n\xef\xbb\xbfgpu[3-5]\n", b"bad host!\n@\n"]
 WORDS = ["#", "[1-3]", "\\x0d\\x0a", "@"]
 

@@ -1,11 +1,9 @@
 """A config.ini with hosts in [common]."""
 
-from gpulse.config import hosts
 from gpulse.discovery import IniFile
 from gpulse.errors import DiscoveryError
 from tests.fuzz.targets.files import holding
 
-hosts.MOST_HOSTS = 500
 SEEDS = [b"[common]\nuser = me\nhosts = a, b[1-3]\nkey_filename = ~/.ssh/id\n", b"[common]\nhosts: %(x)s\n x\n[b]\n"]
 WORDS = ["[common]", "hosts", "key_filename", "user", "~nobody-of-this-name/", "DEFAULT"]
 
