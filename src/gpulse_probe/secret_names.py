@@ -55,7 +55,7 @@ _PASS_OWNERS = _set(
     """
     db database user root admin mysql maria redis smtp mail email ftp http https proxy ldap pg postgres psql key
     bind rabbitmq mongo ssh vnc sudo my wifi auth basic login store keystore truststore rpc cert ssl tls rdp
-    jupyter api sftp webdav smb
+    jupyter api sftp webdav smb become
     """
 )
 # A switch of such a name takes no value: what follows it is something else.

@@ -9,8 +9,8 @@ _FLAGS = (
     ("a:", "http https xh"),
     ("P P+", "bcp ipmitool isql mosquitto_pub mosquitto_sub sqlcmd unzip zip"),
     ("w w+", "ldapmodify ldapsearch"),
-    ("p", "cqlsh login mongo mongodump mongosh"),
-    ("p p+", "sshpass twine"),
+    ("p", "cqlsh login"),
+    ("p p+", "mongo mongodump mongosh rdesktop sshpass twine"),
     ("u,", "lftp"),
     ("k", "openssl"),
     ("a", "redis-cli"),
@@ -27,11 +27,14 @@ LOGIN = FLAGS["login"] = ("p",)
 # After which word of a program, and how many others, comes the secret. Options are not counted.
 _STORE = {"set": 3, "add": 3}
 PLACES = {
+    "dvc": {"password": 0},
+    "gcloud": {"activate-refresh-token": 1},
     "kaggle": {"key": 0},
     "mc": _STORE,
     "mcli": _STORE,
     "ngrok": {"authtoken": 0, "add-authtoken": 0, "add-api-key": 0},
+    "nmcli": {"password": 0},
     "rabbitmqctl": {"add_user": 1, "change_password": 1},
-    "rclone": {"obscure": 0},
+    "rclone": {"obscure": 0, "pass": 0, "secret_access_key": 0},
     "vault": {"login": 0, "unwrap": 0, "unseal": 0},
 }

@@ -145,6 +145,11 @@ def questions(seed: int, count: int) -> Iterator[Asked]:
         yield dice.choice(kinds)(dice)
 
 
+def _zeros(count: int) -> Asked:
+    body = json.dumps({"text": '{"gpu00001": [' + "0," * count + "]}", "dry_run": True}).encode()
+    return Asked("/api/v1/reservations/import", f"{count}", "POST", body, _JSON)
+
+
 # Those that were found by people.
 KNOWN = (
     Asked("/api/v1/gpus", "q=" + quote(" ".join(["node:a[1-99999]"] * 31))),
@@ -159,4 +164,7 @@ KNOWN = (
     Asked("/metrics"),
     Asked("/get-status"),
     Asked("/api/v1/nodes/" + "g" * 199),
+    # The shortest entries: the answer was 113 MB long.
+    _zeros(500_000),
+    _zeros(49_999),
 )

@@ -1,17 +1,22 @@
 """Whoever wants the hub's memory, time or connections for themselves."""
 
+import asyncio
 import contextlib
 import gzip
+import re
 import resource
 import socket
+import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
 
-from tests.api.fleets import snapshot
+from tests.api.fleets import card, snapshot
 from tests.attacks.speaking import connected, resident_bytes, status_of
 from tests.patience import PATIENCE_SECONDS
 from tests.system.agents import Site
@@ -21,8 +26,13 @@ GIB = 1 << 30
 # What the hub hears out of a body that it has refused, and what the kernel keeps on the way.
 MOST_TAKEN = 64 * MIB
 IDLE = 10_000
+BUSY = 2_000
+# What each of those asks, one request after the other.
+ROUNDS = 5
 # Measured: 6 kB each.
 BYTES_EACH = 20_000
+# Measured: 20 kB each, with their answers.
+BUSY_BYTES_EACH = 60_000
 # Descriptors that both sides keep for everything else.
 SPARE = 500
 
@@ -139,6 +149,66 @@ def idle_connections(site: Site) -> list[socket.socket]:
                 one.close()
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return found
+
+
+async def _busy(port: int, path: str, statuses: Counter[int]) -> None:
+    """Ask ROUNDS times on one connection, each time as soon as the answer is there."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        for _ in range(ROUNDS):
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = re.search(rb"(?i)content-length: (\d+)", head)
+            await reader.readexactly(int(length[1]) if length else 0)
+            statuses[status_of(head)] += 1
+    finally:
+        writer.close()
+
+
+async def _health(port: int, until: "asyncio.Future[Any]") -> list[float]:
+    """Return how long /healthz took, each time on a new connection, for as long as others ask."""
+    took = []
+    while not until.done():
+        began = time.monotonic()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert status_of(await reader.read()) == 200
+        writer.close()
+        took.append(time.monotonic() - began)
+    return took
+
+
+def test_busy_connections(site: Site, capsys: pytest.CaptureFixture[str]):
+    """Each asks and asks again: all are answered in turn, and nobody waits for all the others' requests."""
+    node = site.token("crowded")
+    cards = [card(f"GPU-{index}", index) for index in range(8)]
+    assert site.post(node, snapshot("crowded", cards)).status_code == 200
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    count = BUSY if hard == resource.RLIM_INFINITY else min(BUSY, hard - SPARE)
+    before, port = resident_bytes(site.hub.process.pid), int(site.url.rpartition(":")[2].strip("/"))
+    statuses: Counter[int] = Counter()
+
+    async def work() -> tuple[list[float], float]:
+        began = time.monotonic()
+        paths = ("/api/v1/gpus", "/api/v1/nodes/crowded", "/api/v1/summary", "/api/v1/users")
+        all_of_them = asyncio.gather(*(_busy(port, paths[n % len(paths)], statuses) for n in range(count)))
+        took = await _health(port, all_of_them)
+        await all_of_them
+        return took, time.monotonic() - began
+
+    try:
+        took, seconds = asyncio.run(work())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    grown = resident_bytes(site.hub.process.pid) - before
+    with capsys.disabled():
+        slowest = f"/healthz {statistics.median(took):.2f} s, at most {max(took):.2f} s of {seconds:.1f} s"
+        sys.stdout.write(f"[{count:,} busy connections: {slowest}, {grown // MIB} MiB] ")
+    assert statuses == {200: ROUNDS * count}
+    # Of the whole time, so that a busy machine fails nothing: each round is a turn of everybody.
+    assert statistics.median(took) < seconds / 2
+    assert grown < BUSY_BYTES_EACH * count + 20 * MIB
 
 
 def test_idle_connections(site: Site, capsys: pytest.CaptureFixture[str]):

@@ -7,7 +7,7 @@ import pytest
 
 from gpulse.cli import up
 from gpulse.config import Config
-from gpulse.discovery import ConfigFile
+from gpulse.discovery import ConfigFile, config_file
 from gpulse.errors import ConfigError
 from tests.cli.hub import gpulse
 
@@ -53,6 +53,23 @@ def test_a_link_of_somebody_else_is_theirs_too(folder: Path, monkeypatch: pytest
     of_somebody_else(folder / "gpulse.toml", monkeypatch)
     with pytest.raises(ConfigError, match="belongs to"):
         up.read_config(None)
+
+
+def test_a_file_that_is_swapped_after_its_owner_was_looked_at(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """Whoever can write to the folder can do that: the owner of what was read counts."""
+    file = folder / "gpulse.toml"
+    file.write_text(SETTINGS)
+    source, said = ConfigFile(Path("gpulse.toml"), Config()), []
+    source.targets(said.append)
+    file.write_text(SETTINGS + '[[nodes]]\nhosts = ["evil"]\n')
+    of_somebody_else(file, monkeypatch)
+    for module in (up, config_file):
+        monkeypatch.setattr(module, "other_owner", lambda _path: "")
+    with pytest.raises(ConfigError, match="belongs to"):
+        up.read_config(None)
+    assert up.own_config() == Config()
+    assert source.targets(said.append) == []
+    assert "restart gpulse if you trust it" in said[-1]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")

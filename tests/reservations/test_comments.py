@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gpulse.errors import RequestError
 from gpulse.reservations import comments
 from gpulse.reservations.comments import Entry, decode, read, write
-from gpulse.reservations.comments_text import without_comments
+from gpulse.reservations.comments_text import MOST_SLOTS, without_comments
 from gpulse.reservations.dates import parse_moment
 from gpulse.reservations.model import Place, Reservation
 
@@ -57,6 +57,13 @@ def test_every_slot_has_its_line_and_its_index():
         (13, "gpu02", "23"),
         (13, "gpu02", "0"),
     ]
+
+
+def test_a_file_of_very_many_entries():
+    assert len(slots('{"a": [' + "0," * MOST_SLOTS + "]}")) == MOST_SLOTS
+    assert "line 3 of the file: the file has more than 50,000 entries" in refused(
+        '{"a":\n [' + "0," * MOST_SLOTS + "\n0]}"
+    )
 
 
 def test_what_is_in_quotes_is_no_comment():

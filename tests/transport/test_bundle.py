@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import gpulse_probe
+import gpulse_probe.schema
 from gpulse.transport import bundle as bundle_module
 from gpulse.transport.binding import cut
 from gpulse.transport.bundle import BOOT, make_bundle

@@ -77,27 +77,39 @@ def read_config(path: Path | None) -> tuple[Config, Path | None]:
         return load(path), path
     if not _DEFAULT_CONFIG.exists():
         return Config(), None
-    if owner := _stranger():
-        raise ConfigError(
+    if _is_trusted():
+        return load(_DEFAULT_CONFIG), _DEFAULT_CONFIG
+    # Of a link, and of the very file that is read.
+    _refuse_stranger(other_owner(_DEFAULT_CONFIG))
+    return load(_DEFAULT_CONFIG, _refuse_stranger), _DEFAULT_CONFIG
+
+
+def own_config() -> Config:
+    """Return the settings of this folder, or the defaults if there are none or they are somebody else's."""
+    try:
+        return read_config(None)[0]
+    except _StrangerError:
+        return Config()
+
+
+class _StrangerError(ConfigError):
+    """Somebody else's settings that nobody named."""
+
+
+def _refuse_stranger(owner: str) -> None:
+    if owner:
+        raise _StrangerError(
             [
                 f"{_DEFAULT_CONFIG.absolute()} belongs to {owner}, and its settings could run programs as you; if you"
                 f" trust it, name it: --config {_DEFAULT_CONFIG}"
             ]
         )
-    return load(_DEFAULT_CONFIG), _DEFAULT_CONFIG
 
 
-def own_config() -> Config:
-    """Return the settings of this folder, or the defaults if there are none or they are somebody else's."""
-    return Config() if not _DEFAULT_CONFIG.exists() or _stranger() else load(_DEFAULT_CONFIG)
-
-
-def _stranger() -> str:
-    """Return whose the file of this folder is, if neither one's own nor root's; images trust a folder of theirs."""
+def _is_trusted() -> bool:
+    """Whether this folder's settings count, whoever owns them: images trust a folder of theirs."""
     trusted = os.environ.get(_TRUSTED, "")
-    if trusted and Path(trusted).resolve() == Path.cwd():
-        return ""
-    return other_owner(_DEFAULT_CONFIG)
+    return bool(trusted) and Path(trusted).resolve() == Path.cwd()
 
 
 def with_options(config: Config, host: str | None, port: int | None, data: Path | None) -> Config:

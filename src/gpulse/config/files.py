@@ -4,6 +4,7 @@ import os
 import pwd
 import shlex
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from gpulse.errors import ConfigError
@@ -11,11 +12,18 @@ from gpulse.errors import ConfigError
 # A hundred thousand hosts, a line each, with room; a path that is no such file (/dev/zero) must not eat the memory.
 MOST_BYTES = 16 * 1024 * 1024
 LONGEST_NAME = 200
+# Gets the name of somebody else, or ""; raises if they are not trusted.
+CheckOwner = Callable[[str], None]
 
 
-def read_bytes(path: Path) -> bytes:
-    """All of the file; OSError where it cannot be read or is far too large for what it should be."""
+def read_bytes(path: Path, check_owner: CheckOwner | None = None) -> bytes:
+    """Return all of the file; raise OSError if it can't be read or is far too large for what it should be.
+
+    `check_owner` gets the owner of what is read, "" for this user and root: by its path it may be another file by now.
+    """
     with path.open("rb") as file:
+        if check_owner is not None:
+            check_owner(_stranger(os.fstat(file.fileno())))
         data = file.read(MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise OSError(0, f"it is larger than {MOST_BYTES} bytes")
@@ -52,13 +60,16 @@ def is_file_name(text: str) -> bool:
 
 def other_owner(path: Path) -> str:
     """Return whose file it is, or whose link to it; "" if it is this user's own or root's."""
-    for found in (path.lstat(), path.stat()):
-        if found.st_uid not in (os.geteuid(), 0):
-            try:
-                return pwd.getpwuid(found.st_uid).pw_name
-            except KeyError:
-                return f"the user with the number {found.st_uid}"
-    return ""
+    return _stranger(path.lstat()) or _stranger(path.stat())
+
+
+def _stranger(found: os.stat_result) -> str:
+    if found.st_uid in (os.geteuid(), 0):
+        return ""
+    try:
+        return pwd.getpwuid(found.st_uid).pw_name
+    except KeyError:
+        return f"the user with the number {found.st_uid}"
 
 
 def reason(error: OSError) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from gpulse.config import lines
 from gpulse.config.access import check_access
 from gpulse.config.checks import build
-from gpulse.config.files import read_bytes, reason
+from gpulse.config.files import CheckOwner, read_bytes, reason
 from gpulse.config.node_tables import check_nodes
 from gpulse.config.reservations import check_reservations
 from gpulse.config.sections import Config
@@ -21,9 +21,12 @@ _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def load(path: Path) -> Config:
-    """The settings of a file; ConfigError with all that is wrong in it."""
-    tables, places = _parsed(path)
+def load(path: Path, check_owner: CheckOwner | None = None) -> Config:
+    """Return the settings of a file; raise ConfigError with all that is wrong in it.
+
+    `check_owner` gets the owner of the very file that is read, as in `read_bytes`.
+    """
+    tables, places = _parsed(path, check_owner)
     problems: list[tuple[int, str]] = []
 
     def tell(where: lines.Path, what: str) -> None:
@@ -43,10 +46,10 @@ def load(path: Path) -> Config:
     return config
 
 
-def _parsed(path: Path) -> tuple[dict[str, Any], dict[lines.Path, int]]:
+def _parsed(path: Path, check_owner: CheckOwner | None) -> tuple[dict[str, Any], dict[lines.Path, int]]:
     try:
         # Editors on Windows put a mark before the first letter; tomllib takes it for one.
-        text = read_bytes(path).decode("utf-8-sig").replace("\r\n", "\n")
+        text = read_bytes(path, check_owner).decode("utf-8-sig").replace("\r\n", "\n")
         return tomllib.loads(text), lines.find_lines(text)
     except OSError as error:
         raise ConfigError([f"{path}: cannot be read: {reason(error)}"]) from error

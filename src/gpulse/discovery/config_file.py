@@ -31,7 +31,7 @@ class ConfigFile:
         self._first: Config | None = None
         self._config: Config | None = None
         # Whose the file is, "" for one's own or root's; None before it was read.
-        self._owner: str | None = None
+        self._owners: set[str] | None = None
         self._failed = False
         self._files: dict[HostFileTable | IniFileTable, Steady] = {}
         self._asked: dict[ConsulTable | DnsTable, Asked] = {}
@@ -74,8 +74,9 @@ class ConfigFile:
     def _read(self, problem: Problem) -> Config:
         """The settings; those of before where there is a mistake in them now: other sources are followed on."""
         try:
-            config = load(self._path)
-            self._check_owner()
+            owners: set[str] = set()
+            config = load(self._path, owners.add)
+            self._check_owners(owners)
         except ConfigError as error:
             if self._config is None:
                 raise DiscoveryError(str(error)) from error
@@ -91,16 +92,19 @@ class ConfigFile:
             problem(f"{self._path}: {key} has changed; restart gpulse to apply it")
         return config
 
-    def _check_owner(self) -> None:
-        """Raise ConfigError if the file has become another user's: the one who started the hub trusted its owner."""
+    def _check_owners(self, owners: set[str]) -> None:
+        """Raise ConfigError if what was read is another user's by now: whoever started the hub trusted its owner.
+
+        `owners` has the owner of the very file that was read; who owns a link to it is added.
+        """
         try:
-            owner = other_owner(self._path)
+            owners.add(other_owner(self._path))
         except OSError as error:
             raise ConfigError([f"{self._path}: cannot be read: {reason(error)}"]) from error
-        if self._owner is None:
-            self._owner = owner
-        elif owner and owner != self._owner:
-            raise ConfigError([f"{self._path}: belongs to {owner} now; restart gpulse if you trust it"])
+        if self._owners is None:
+            self._owners = owners
+        elif new := owners - self._owners - {""}:
+            raise ConfigError([f"{self._path}: belongs to {', '.join(new)} now; restart gpulse if you trust it"])
 
 
 def changed(before: Config, after: Config) -> list[str]:

@@ -11,6 +11,8 @@ from gpulse.errors import RequestError
 # A quoted text, up to the end of the file where it is not closed; or the beginning of a comment. Neither is read again
 # once it was read: the time grows with the file, whatever is in it.
 _QUOTED_OR_COMMENT = re.compile(r'"(?:[^"\\]++|\\.)*+|//|/\*', re.DOTALL)
+# More GPUs than such files are kept for. The answer has a hundred times as many bytes as the shortest entry.
+MOST_SLOTS = 50_000
 _BLANK = re.compile(r"[\s,]*")
 _SPACE = re.compile(r"\s*")
 
@@ -77,7 +79,12 @@ def _blank(comment: str) -> str:
 
 def slots(text: str) -> list[Slot]:
     """In the order of the file; RequestError names the line where it is not as it should be."""
-    return list(_Walk(without_comments(text.removeprefix("\ufeff"))).slots())
+    found: list[Slot] = []
+    for slot in _Walk(without_comments(text.removeprefix("\ufeff"))).slots():
+        if len(found) == MOST_SLOTS:
+            raise _bad(slot.line, f"the file has more than {MOST_SLOTS:,} entries; split it")
+        found.append(slot)
+    return found
 
 
 class _Walk:
