@@ -1809,7 +1809,7 @@ export interface components {
         };
         /**
          * Proof
-         * @description What only the holder of the key and its hub can compute.
+         * @description An answer that only the holder of the key and its hub can compute.
          */
         Proof: {
             proof: string;
