@@ -237,7 +237,9 @@ def test_hostile_words_stay_within_their_label():
     assert info["os"] == info["group"] == HOSTILE
     assert info["rack"] == "r\\n"
     gpus = [dict(own)["gpu"] for name, own in found if name == "gpulse_gpu_info" and ("node", 'odd"\\') in own]
-    assert gpus == ["0", "0#1", "0#2", "0.1", "0.1#4", "unknown"]
+    # A number that is taken is nobody else's: the GPU is known by its place in the list.
+    assert gpus == ["0", "unknown", "unknown#2", "0.1", "unknown.1", "unknown#5"]
+    assert len(set(gpus)) == len(gpus)
     assert max(len(value) for _, own in found for _, value in own) <= 200
     assert labels(a='x"\\\n', b=None, c="") == '{a="x\\"\\\\\\n"}'
 
