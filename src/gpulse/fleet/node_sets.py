@@ -138,7 +138,12 @@ class _Operand:
         self.patterns: list[_Pattern] = []
 
     def has(self, name: str) -> bool:
-        return name in self.names or any(pattern.matches(name) for pattern in self.patterns)
+        if name in self.names:
+            return True
+        for pattern in self.patterns:  # noqa: SIM110 - any() takes longer, and every name comes here
+            if pattern.matches(name):
+                return True
+        return False
 
     def texts(self) -> set[str]:
         return {*self.names, *(text for pattern in self.patterns for text in pattern.texts())}
