@@ -228,7 +228,7 @@ def test_sub_path(tmp_path):
 
 def test_a_logo_that_is_not_there_is_told_before_anything_starts(tmp_path):
     (tmp_path / "gpulse.toml").write_text('[web]\nlogo = "logo.svg"\n')
-    assert refused("up", directory=tmp_path).startswith(f"web.logo: {tmp_path}/logo.svg cannot be read")
+    assert refused("up", "--port", "0", directory=tmp_path).startswith(f"web.logo: {tmp_path}/logo.svg cannot be read")
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_logo_that_is_not_there_is_told_before_anything_starts(tmp_path):
 )
 def test_a_secret_that_is_not_there_is_told_before_anything_starts(tmp_path, table, told):
     (tmp_path / "gpulse.toml").write_text(table)
-    assert refused("up", directory=tmp_path).startswith(told)
+    assert refused("up", "--port", "0", directory=tmp_path).startswith(told)
 
 
 def test_this_machine_may_be_listed_too(tmp_path):
